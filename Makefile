@@ -1,0 +1,39 @@
+# The front door. `make help` lists what there is; each target's text after ## is its help.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO := scripts/cargo.sh
+
+.PHONY: help setup setup-test build demo demo-tap test check bench ci
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what the build needs (DPDK headers, libclang, Rust if missing)
+	@scripts/setup.sh build
+
+setup-test: ## install what the tests need besides (cargo-nextest, tshark, scapy, ip, ping)
+	@scripts/setup.sh test
+
+build: setup ## release build: target/release/rockhopper and target/release/rockhopper-perf
+	$(CARGO) build --release -p rockhopper -p rockhopper-perf
+
+demo: build ## both ends in one process over net_ring: every operation verified, speed and latency
+	target/release/rockhopper demo
+
+demo-tap: build setup-test ## two processes in two network namespaces, joined by taps and a bridge (root)
+	scripts/demo-tap.sh
+
+test: setup-test ## every test: style, workspace, documentation, proofs against foreign tools
+	scripts/test.sh
+
+check: setup-test ## formatting, lints and the style test
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	scripts/check-style.sh
+
+bench: build ## the first-speed measurements: bandwidth, message rate, latency
+	scripts/bench.sh
+
+ci: check ## what has to pass before a change lands: check, then .ci/run
+	.ci/run

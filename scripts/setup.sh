@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Installs what is missing on Debian 12, Ubuntu 22.04 or 24.04 and is silent when nothing is.
+#
+#   setup.sh build    what the build needs
+#   setup.sh test     and what the tests need
+#
+# It installs packages and a Rust toolchain, nothing else: hugepages, drivers and network settings stay as they are.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# libclang-dev brings the headers that bindgen needs; libdpdk-dev brings every driver.
+build_packages=(build-essential pkg-config libclang-dev libdpdk-dev)
+# demo-tap and the tests make namespaces and taps (iproute2), ping them, and let foreign tools read our packets.
+test_packages=(iproute2 iputils-ping tcpdump tshark python3 python3-scapy)
+
+say() { echo "setup: $*" >&2; }
+
+die() {
+    say "$*"
+    exit 2
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "'$*' needs root and there is no sudo: run it as root, then run this again"
+    fi
+}
+
+# Once per run and only if something has to be installed.
+update_lists() {
+    [ -n "${lists_updated:-}" ] && return
+    say "updating the package lists"
+    as_root apt-get -q=2 -o DPkg::Lock::Timeout=120 update >&2 || die "apt-get update failed: check the network and /etc/apt/sources.list"
+    lists_updated=yes
+}
+
+install_packages() {
+    local missing=() package
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    command -v apt-get >/dev/null ||
+        die "this is neither Debian nor Ubuntu: install the equivalents of ${missing[*]}, then build with cargo"
+    update_lists
+    say "installing ${missing[*]}"
+    # Capturing stays a matter for root: the answer to the one question that tshark's package asks.
+    if [[ " ${missing[*]} " == *" tshark "* ]] && command -v debconf-set-selections >/dev/null; then
+        echo 'wireshark-common wireshark-common/install-setuid boolean false' | as_root debconf-set-selections
+    fi
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q=2 -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}" </dev/null >&2 ||
+        die "apt-get could not install ${missing[*]}; its message is above"
+}
+
+# Prints the distribution's packages of a new enough Rust, or of rustup.
+rust_packages() {
+    local needed=$1 rustc cargo version
+    for rustc in rustc $(apt-cache pkgnames rustc-1. | sort -rV) rustc-web; do
+        version=$(apt-cache policy "$rustc" | awk '/Candidate:/ { print $2 }')
+        [[ "$version" == [0-9]* ]] || continue
+        [ "$(printf '%s\n' "$needed" "$version" | sort -V | sed -n 1p)" = "$needed" ] || continue
+        cargo=${rustc/rustc/cargo}
+        [ -n "$(apt-cache policy "$cargo")" ] || continue
+        echo "$rustc $cargo"
+        return
+    done
+    if apt-cache policy rustup | grep -q 'Candidate: [0-9]'; then
+        echo rustup
+    fi
+}
+
+install_rust() {
+    scripts/find-rust.sh >/dev/null && return
+    local needed packages
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! command -v rustup >/dev/null && command -v apt-get >/dev/null; then
+        update_lists
+        packages=$(rust_packages "$needed")
+        # shellcheck disable=SC2086 # one or two package names
+        [ -n "$packages" ] && install_packages $packages
+    fi
+    if ! scripts/find-rust.sh >/dev/null && command -v rustup >/dev/null; then
+        say "installing the stable Rust toolchain with rustup"
+        rustup toolchain install stable --profile default >&2 && rustup default stable >&2
+    fi
+    scripts/find-rust.sh >/dev/null ||
+        die "Rust $needed or newer is needed and this distribution has none: install it with rustup, then run this again"
+}
+
+install_nextest() {
+    scripts/cargo.sh nextest --version >/dev/null 2>&1 && return
+    say "installing cargo-nextest, which gives each test its own process as DPDK needs (some minutes)"
+    scripts/cargo.sh install cargo-nextest --locked --quiet >&2 ||
+        die "cargo-nextest could not be installed: its message is above; a prebuilt one on PATH does as well"
+}
+
+case "${1:-}" in
+build)
+    install_packages "${build_packages[@]}"
+    install_rust
+    ;;
+test)
+    install_packages "${build_packages[@]}" "${test_packages[@]}"
+    install_rust
+    install_nextest
+    ;;
+*)
+    echo "usage: $0 build|test" >&2
+    exit 2
+    ;;
+esac
