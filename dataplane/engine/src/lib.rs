@@ -1,1 +1,49 @@
-//! Placeholder.
+//! The RoCEv2 transport engine.
+//!
+//! Queue pairs, memory keys, completion queues, timers and the transmit scheduler, as pure state: no DPDK, no clock, no
+//! thread, no random source and no unsafe code. A caller feeds it packets, doorbells and the time, and drains what
+//! it wants to send; so the same engine runs on a pinned core, inside an application, and in a simulator.
+//!
+//! Where to look:
+//!
+//! | question | file |
+//! | --- | --- |
+//! | what happens to an arriving packet | [`engine`](Engine::on_packet), then `qp/responder.rs` or `qp/completer.rs` |
+//! | what is sent next | [`Engine::poll_transmit`], `qp/requester.rs`, `qp/respond.rs` |
+//! | which fault is answered how | `fault.rs` |
+//! | who makes a NAK | `qp/respond.rs` |
+//! | which QP move is legal | `qp/transition.rs` |
+//! | who may touch which memory | `mr.rs` |
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod access;
+pub mod counters;
+pub mod engine;
+pub mod event;
+pub mod fault;
+pub mod limits;
+pub mod memory;
+pub mod mr;
+pub mod packet;
+pub mod qp;
+pub mod queue;
+pub mod sched;
+pub mod status;
+pub mod timer;
+pub mod wr;
+
+pub use access::Access;
+pub use counters::{Counter, Counters, DropReason};
+pub use engine::{Engine, EngineConfig};
+pub use event::{AsyncEvent, EventKind, EventQueue};
+pub use memory::{Memory, RegionGone, RegionId, Span};
+pub use mr::{KeyFault, MemoryRegion, MrTable, PdId};
+pub use packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
+pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
+pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
+pub use status::{Cqe, WcOpcode, WcStatus};
+pub use wr::{AddressHandle, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
+
+/// Nanoseconds on the caller's monotonic clock. The engine never reads a clock: each input carries the time.
+pub type Nanos = u64;

@@ -1,0 +1,261 @@
+//! The engine: one worker's QPs and keys, driven from outside.
+
+use crate::Nanos;
+use crate::counters::{Counters, DropReason};
+use crate::event::EventQueue;
+use crate::memory::Memory;
+use crate::mr::{MemoryRegion, MrTable, NumberMap};
+use crate::packet::{PacketSink, RxPacket};
+use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, admit};
+use crate::sched::Scheduler;
+use crate::timer::TimerWheel;
+use std::sync::Arc;
+use wire::Qpn;
+
+/// Capacities, fixed when the engine is made.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineConfig {
+    /// Most QPs.
+    pub max_qps: usize,
+    /// Regions that fit before the table grows.
+    pub max_mrs: usize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig { max_qps: 4096, max_mrs: 4096 }
+    }
+}
+
+/// Why a QP could not be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddQpError {
+    /// The engine was made for fewer QPs.
+    #[error("no room for another QP: the worker was configured for {0}")]
+    Full(usize),
+    /// The number is taken.
+    #[error("QP {0} exists already")]
+    Exists(Qpn),
+}
+
+/// The transport engine of one worker.
+#[derive(Debug)]
+pub struct Engine<M> {
+    memory: M,
+    keys: MrTable,
+    events: Arc<EventQueue>,
+    by_qpn: NumberMap<u32>,
+    qps: Vec<Option<Box<Qp>>>,
+    free: Vec<u32>,
+    sched: Scheduler,
+    timers: TimerWheel,
+    /// Packets that reached no QP, and what destroyed QPs had counted.
+    counters: Counters,
+}
+
+impl<M: Memory> Engine<M> {
+    /// An engine without QPs. `events` is where asynchronous events go.
+    pub fn new(config: EngineConfig, memory: M, events: Arc<EventQueue>) -> Self {
+        Engine {
+            memory,
+            keys: MrTable::new(config.max_mrs),
+            events,
+            by_qpn: NumberMap::with_capacity_and_hasher(config.max_qps, Default::default()),
+            qps: (0..config.max_qps).map(|_| None).collect(),
+            free: (0..config.max_qps as u32).rev().collect(),
+            sched: Scheduler::new(config.max_qps),
+            timers: TimerWheel::new(config.max_qps),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Makes a region's key known here.
+    pub fn add_mr(&mut self, region: Arc<MemoryRegion>) {
+        self.keys.insert(region);
+    }
+
+    /// Forgets the region with this index (key >> 8). Later packets find it unknown.
+    pub fn remove_mr(&mut self, index: u32) -> Option<Arc<MemoryRegion>> {
+        self.keys.remove(index)
+    }
+
+    /// Creates a QP in RESET.
+    pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
+        let qp = Box::new(Qp::new(init));
+        self.attach_qp(qp).map_err(|(_, why)| why)
+    }
+
+    /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place.
+    pub fn attach_qp(&mut self, qp: Box<Qp>) -> Result<(), (Box<Qp>, AddQpError)> {
+        let qpn = qp.qpn;
+        if self.by_qpn.contains_key(&qpn.value()) {
+            return Err((qp, AddQpError::Exists(qpn)));
+        }
+        let Some(slot) = self.free.pop() else {
+            return Err((qp, AddQpError::Full(self.qps.len())));
+        };
+        self.by_qpn.insert(qpn.value(), slot);
+        self.qps[slot as usize] = Some(qp);
+        self.settle(slot);
+        Ok(())
+    }
+
+    /// Removes a QP with all that it has in flight, to be attached elsewhere.
+    pub fn detach_qp(&mut self, qpn: Qpn) -> Option<Box<Qp>> {
+        let slot = self.by_qpn.remove(&qpn.value())?;
+        self.sched.remove(slot);
+        self.timers.disarm(slot);
+        self.free.push(slot);
+        self.qps[slot as usize].take()
+    }
+
+    /// Destroys a QP; its requests vanish without completions. False when there is none.
+    pub fn destroy_qp(&mut self, qpn: Qpn) -> bool {
+        match self.detach_qp(qpn) {
+            Some(mut qp) => {
+                qp.set_state(QpState::Reset);
+                self.counters.merge(&qp.counters);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Changes attributes and state. On an error nothing changed.
+    pub fn modify_qp(
+        &mut self,
+        now: Nanos,
+        qpn: Qpn,
+        attr: &QpAttr,
+        mask: QpAttrMask,
+    ) -> Result<QpState, ModifyError> {
+        let slot = self.slot_of(qpn).ok_or(ModifyError::UnknownQp(qpn))?;
+        let state = self.with_qp(now, slot, |qp, ctx| {
+            let result = qp.modify(ctx, attr, mask);
+            result.map(|()| qp.state)
+        });
+        state.unwrap_or(Err(ModifyError::UnknownQp(qpn)))
+    }
+
+    /// A QP, to look at.
+    pub fn qp(&self, qpn: Qpn) -> Option<&Qp> {
+        self.qps[self.slot_of(qpn)? as usize].as_deref()
+    }
+
+    /// QPs here.
+    pub fn qps(&self) -> impl Iterator<Item = &Qp> {
+        self.qps.iter().filter_map(|qp| qp.as_deref())
+    }
+
+    /// Whether a QP lives here: the first pass over a burst asks, so that the second finds it in the cache.
+    pub fn has_qp(&self, qpn: Qpn) -> bool {
+        self.slot_of(qpn).is_some_and(|slot| self.qps[slot as usize].is_some())
+    }
+
+    /// A packet that passed the parser and the iCRC: lookup, admission, responder or completer.
+    pub fn on_packet(&mut self, now: Nanos, packet: &RxPacket<'_>) {
+        let Some(slot) = self.slot_of(packet.frame.bth.dest_qpn) else {
+            return self.counters.drop_packet(DropReason::UnknownQp);
+        };
+        self.with_qp(now, slot, |qp, ctx| match admit(qp, ctx, packet) {
+            Ok(()) => qp.on_packet(ctx, packet),
+            Err(reason) => qp.counters.drop_packet(reason),
+        });
+    }
+
+    /// A poster rang for this QP. The worker has [answered](crate::QpShared::answer) the bell before.
+    pub fn on_doorbell(&mut self, now: Nanos, qpn: Qpn) {
+        if let Some(slot) = self.slot_of(qpn) {
+            self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
+        }
+    }
+
+    /// Sends what can be sent, in turns, until nobody has anything or the sink is full. True when the sink was full.
+    pub fn poll_transmit(&mut self, now: Nanos, sink: &mut impl PacketSink) -> bool {
+        while let Some(slot) = self.sched.front() {
+            let Some(qp) = self.qps[slot as usize].as_deref_mut() else {
+                self.sched.leave();
+                continue;
+            };
+            let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, events: &self.events };
+            let turn = loop {
+                match qp.poll_transmit(&ctx, sink) {
+                    Poll::Sent(bytes) if self.sched.spend(bytes + FRAME_BYTES) => {}
+                    other => break other,
+                }
+            };
+            let deadline = qp.deadline();
+            if let Some(deadline) = deadline {
+                self.timers.arm(slot, deadline);
+            }
+            match turn {
+                Poll::Sent(_) => self.sched.rotate(),
+                Poll::Idle => self.sched.leave(),
+                Poll::Full => return true,
+            }
+        }
+        false
+    }
+
+    /// Fires every timer that is due.
+    pub fn on_timeout(&mut self, now: Nanos) {
+        while let Some(slot) = self.timers.pop_expired(now) {
+            self.with_qp(now, slot, |qp, ctx| {
+                if qp.deadline().is_some_and(|deadline| deadline <= now) {
+                    qp.on_timeout(ctx);
+                }
+            });
+        }
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is next needed, at the latest.
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        self.timers.next_deadline()
+    }
+
+    /// True when nothing waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.sched.is_empty()
+    }
+
+    /// Everything counted here, QPs present and gone.
+    pub fn counters(&self) -> Counters {
+        let mut sum = self.counters.clone();
+        for qp in self.qps() {
+            sum.merge(&qp.counters);
+        }
+        sum
+    }
+
+    /// The memory that the engine copies to and from.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    fn slot_of(&self, qpn: Qpn) -> Option<u32> {
+        self.by_qpn.get(&qpn.value()).copied()
+    }
+
+    /// Runs an input on a QP and then settles what follows from it.
+    fn with_qp<R>(&mut self, now: Nanos, slot: u32, input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R) -> Option<R> {
+        let qp = self.qps[slot as usize].as_deref_mut()?;
+        let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, events: &self.events };
+        let result = input(qp, &ctx);
+        self.settle(slot);
+        Some(result)
+    }
+
+    /// After every input: the QP joins the round if it has something to send, and its timer runs.
+    fn settle(&mut self, slot: u32) {
+        let Some(qp) = self.qps[slot as usize].as_deref() else { return };
+        if qp.wants_transmit() {
+            self.sched.enqueue(slot);
+        }
+        if let Some(deadline) = qp.deadline() {
+            self.timers.arm(slot, deadline);
+        }
+    }
+}
+
+/// What a packet without payload counts in the scheduler's bytes, about its headers on the wire.
+const FRAME_BYTES: usize = 64;

@@ -1,0 +1,72 @@
+//! The engine's view of registered memory: checked spans, and the copies that someone else performs.
+//!
+//! A [`Span`] names bytes inside one registered region. Only a key check ([`crate::mr`]) makes one, so whoever holds a
+//! span was allowed to touch those bytes when it was made. The implementer of [`Memory`] still bounds each copy by the
+//! region itself and answers [`RegionGone`] once the region was deregistered: a stale span is an error, never a wild
+//! pointer.
+
+/// Names a region inside a [`Memory`]. A number is never used again for another region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegionId {
+    /// Index in the implementer's table.
+    pub slot: u32,
+    /// Counts how often the slot was used.
+    pub generation: u32,
+}
+
+/// `len` bytes from `offset` inside a region. Made by key checks only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    region: RegionId,
+    offset: u64,
+    len: u32,
+}
+
+impl Span {
+    /// Made by a key check, and by tests of a [`Memory`].
+    pub fn new(region: RegionId, offset: u64, len: u32) -> Self {
+        Span { region, offset, len }
+    }
+
+    /// The region.
+    pub fn region(self) -> RegionId {
+        self.region
+    }
+
+    /// First byte, counted from the start of the region.
+    pub fn offset(self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes.
+    // A span is a length, not a container: an empty one is an ordinary value.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> u32 {
+        self.len
+    }
+
+    /// `len` bytes from `at` of this span; `None` when that is not inside it.
+    pub fn slice(self, at: u32, len: u32) -> Option<Span> {
+        let end = at.checked_add(len)?;
+        (end <= self.len).then(|| Span { region: self.region, offset: self.offset + u64::from(at), len })
+    }
+}
+
+/// The region of a span was deregistered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the memory region was deregistered")]
+pub struct RegionGone;
+
+/// Registered memory. The application may write it at any moment, so nothing here hands out references.
+pub trait Memory {
+    /// Copies registered bytes out. `dst` is as long as the span.
+    fn read(&self, src: Span, dst: &mut [u8]) -> Result<(), RegionGone>;
+    /// Copies bytes in, the tail last: programs poll the last byte. `src` is as long as the span.
+    fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone>;
+    /// Adds to the aligned 8 bytes at the span (host order) and returns what was there.
+    fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone>;
+    /// Stores `swap` at the span if it holds `compare`, and returns what was there.
+    fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone>;
+    /// Makes earlier writes of this core visible before later ones (a completion may follow).
+    fn publish(&self) {}
+}

@@ -1,0 +1,194 @@
+//! A queue pair: what it is, and the parts that its roles own.
+//!
+//! `requester.rs` decides what a send queue transmits next, `completer.rs` what an arriving response completes,
+//! `responder.rs` what an arriving request does, `respond.rs` what is answered and when.
+
+mod admit;
+mod attr;
+mod complete;
+mod completer;
+mod flush;
+mod modify;
+mod requester;
+mod respond;
+mod responder;
+mod retry;
+mod slots;
+mod state;
+mod transition;
+
+pub use attr::{QpAttr, QpAttrMask};
+pub use modify::ModifyError;
+pub use state::{QpState, QpType};
+pub use transition::{Rule, rule};
+
+use crate::Nanos;
+use crate::counters::Counters;
+use crate::event::{EventQueue, EventSource};
+use crate::memory::Memory;
+use crate::mr::{MrTable, PdId};
+use crate::packet::{PacketSink, RxPacket};
+use crate::queue::{CompletionQueue, QpShared};
+use requester::Requester;
+use responder::Responder;
+use std::sync::Arc;
+use wire::{Gid, HeaderTemplate, Qpn};
+
+pub(crate) use admit::admit;
+
+/// What a QP is created with.
+#[derive(Clone, Debug)]
+pub struct QpInit {
+    /// What it shares with its posters; number and type are in there.
+    pub shared: Arc<QpShared>,
+    /// Its protection domain.
+    pub pd: PdId,
+    /// Completions of sends.
+    pub send_cq: Arc<CompletionQueue>,
+    /// Completions of receives.
+    pub recv_cq: Arc<CompletionQueue>,
+    /// Every send gives a completion, signaled or not.
+    pub sq_sig_all: bool,
+    /// Largest UD payload: the port's path MTU in bytes.
+    pub port_mtu: wire::Mtu,
+}
+
+/// What stage functions work with besides the QP.
+pub(crate) struct Ctx<'a, M> {
+    pub now: Nanos,
+    pub memory: &'a M,
+    pub keys: &'a MrTable,
+    pub events: &'a EventQueue,
+}
+
+/// The connection of an RC or UC QP.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub template: HeaderTemplate,
+    /// Our GID: the destination of arriving packets.
+    pub local: Gid,
+    /// The peer's GID: their source.
+    pub remote: Gid,
+}
+
+/// What one call for a packet to send came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Poll {
+    /// A packet of this many payload bytes went out.
+    Sent(usize),
+    /// There is nothing to send now.
+    Idle,
+    /// The sink is full; ask again.
+    Full,
+}
+
+/// A queue pair.
+#[derive(Debug)]
+pub struct Qp {
+    pub(crate) shared: Arc<QpShared>,
+    pub(crate) qpn: Qpn,
+    pub(crate) qp_type: QpType,
+    pub(crate) pd: PdId,
+    pub(crate) send_cq: Arc<CompletionQueue>,
+    pub(crate) recv_cq: Arc<CompletionQueue>,
+    pub(crate) sq_sig_all: bool,
+    pub(crate) port_mtu: wire::Mtu,
+    pub(crate) state: QpState,
+    pub(crate) attr: QpAttr,
+    pub(crate) path: Option<Path>,
+    pub(crate) req: Requester,
+    pub(crate) resp: Responder,
+    pub(crate) counters: Counters,
+    /// COMM_EST was raised.
+    pub(crate) established: bool,
+}
+
+impl Qp {
+    pub(crate) fn new(init: QpInit) -> Self {
+        Qp {
+            qpn: init.shared.qpn(),
+            qp_type: init.shared.qp_type(),
+            req: Requester::new(init.shared.sq().depth()),
+            resp: Responder::new(),
+            shared: init.shared,
+            pd: init.pd,
+            send_cq: init.send_cq,
+            recv_cq: init.recv_cq,
+            sq_sig_all: init.sq_sig_all,
+            port_mtu: init.port_mtu,
+            state: QpState::Reset,
+            attr: QpAttr::default(),
+            path: None,
+            counters: Counters::default(),
+            established: false,
+        }
+    }
+
+    /// The QP's number.
+    pub fn qpn(&self) -> Qpn {
+        self.qpn
+    }
+
+    /// The state.
+    pub fn state(&self) -> QpState {
+        self.state
+    }
+
+    /// The attributes as last modified, with the present state.
+    pub fn attr(&self) -> QpAttr {
+        QpAttr { state: self.state, cur_state: self.state, ..self.attr.clone() }
+    }
+
+    /// What the QP counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn source(&self) -> EventSource {
+        EventSource::Qp(self.qpn)
+    }
+
+    pub(crate) fn set_state(&mut self, state: QpState) {
+        self.state = state;
+        self.shared.set_state(state);
+    }
+
+    /// When the QP wants its timer to fire.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        self.req.deadline()
+    }
+
+    /// There may be something to send.
+    pub(crate) fn wants_transmit(&self) -> bool {
+        self.resp.has_response() || requester::may_send(self)
+    }
+
+    /// A packet that [`admit`] let in.
+    pub(crate) fn on_packet<M: Memory>(&mut self, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
+        if packet.frame.info.is_response() {
+            completer::on_response(self, ctx, packet);
+        } else {
+            responder::on_request(self, ctx, packet);
+        }
+    }
+
+    /// The next packet to send: what the peer waits for first, then our own requests.
+    pub(crate) fn poll_transmit<M: Memory>(&mut self, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
+        match respond::poll(self, ctx, sink) {
+            Poll::Idle => requester::poll(self, ctx, sink),
+            taken => taken,
+        }
+    }
+
+    /// The timer fired at or after [`deadline`](Self::deadline).
+    pub(crate) fn on_timeout<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        retry::on_timeout(self, ctx);
+    }
+
+    /// A poster rang: new requests, or receives to flush.
+    pub(crate) fn on_doorbell<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        if matches!(self.state, QpState::Err | QpState::Sqe) {
+            flush::flush_posted(self, ctx);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The responder's READ and atomic slots: what a duplicate request is answered from.

@@ -1,0 +1,9 @@
+//! The queues between applications and the engine. Any thread may post or poll; a post is a push on a bounded ring.
+
+mod completion;
+mod receive;
+mod send;
+
+pub use completion::{Arm, CompletionQueue, CqFull};
+pub use receive::RecvQueue;
+pub use send::{PostError, QpShared, SendQueue};

@@ -1,0 +1,214 @@
+//! The send queue of a QP, and what a QP shares with its posters.
+
+use super::RecvQueue;
+use crate::limits::MAX_MESSAGE;
+use crate::qp::{QpState, QpType};
+use crate::wr::{RecvWr, SendOp, SendWr, WrData};
+use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use wire::Qpn;
+
+/// Why a post was refused. Nothing was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// The queue has no room: poll completions first.
+    #[error("the work queue is full: poll completions first")]
+    Full,
+    /// The QP's state takes no posts of this kind.
+    #[error("a QP in state {0:?} takes no such request")]
+    State(QpState),
+    /// More SGEs than the QP was created for.
+    #[error("{got} scatter/gather entries; the QP was created for {max}")]
+    TooManySges {
+        /// Entries asked.
+        got: usize,
+        /// Entries allowed.
+        max: usize,
+    },
+    /// More inline bytes than the QP was created for, or inline data on an operation that returns data.
+    #[error("this request cannot carry its data inline")]
+    Inline,
+    /// The QP's type has no such operation.
+    #[error("a {0:?} QP has no such operation")]
+    Operation(QpType),
+    /// The message is longer than 2^31 bytes.
+    #[error("a message has at most 2^31 bytes")]
+    TooLong,
+}
+
+/// Posted send requests that the engine has not started.
+#[derive(Debug)]
+pub struct SendQueue {
+    ring: ArrayQueue<SendWr>,
+    depth: u32,
+    /// Posted and not completed: what the depth bounds.
+    outstanding: AtomicU32,
+    max_sge: usize,
+    max_inline: usize,
+}
+
+impl SendQueue {
+    /// A queue for `depth` requests, from post to completion.
+    pub fn new(depth: u32, max_sge: usize, max_inline: usize) -> Self {
+        let depth = depth.max(1);
+        SendQueue {
+            ring: ArrayQueue::new(depth as usize),
+            depth,
+            outstanding: AtomicU32::new(0),
+            max_sge,
+            max_inline,
+        }
+    }
+
+    /// Requests that fit.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Posted and not completed.
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding.load(Ordering::Relaxed)
+    }
+
+    /// Requests that the engine has not taken.
+    pub fn waiting(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub(crate) fn push(&self, wr: SendWr) -> Result<(), PostError> {
+        if self.outstanding.fetch_add(1, Ordering::AcqRel) >= self.depth {
+            self.outstanding.fetch_sub(1, Ordering::AcqRel);
+            return Err(PostError::Full);
+        }
+        if self.ring.push(wr).is_err() {
+            self.outstanding.fetch_sub(1, Ordering::AcqRel);
+            return Err(PostError::Full);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn pop(&self) -> Option<SendWr> {
+        self.ring.pop()
+    }
+
+    /// `count` requests are complete: their places are free again.
+    pub(crate) fn release(&self, count: u32) {
+        self.outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+/// What a QP shares with the threads that post to it.
+#[derive(Debug)]
+pub struct QpShared {
+    qpn: Qpn,
+    qp_type: QpType,
+    state: AtomicU8,
+    /// A doorbell is on its way to the worker.
+    rung: AtomicBool,
+    sq: SendQueue,
+    rq: Arc<RecvQueue>,
+}
+
+impl QpShared {
+    /// The shared side of a new QP, in RESET.
+    pub fn new(qpn: Qpn, qp_type: QpType, sq: SendQueue, rq: Arc<RecvQueue>) -> Self {
+        QpShared {
+            qpn,
+            qp_type,
+            state: AtomicU8::new(QpState::Reset as u8),
+            rung: AtomicBool::new(false),
+            sq,
+            rq,
+        }
+    }
+
+    /// The QP's number.
+    pub fn qpn(&self) -> Qpn {
+        self.qpn
+    }
+
+    /// The service type.
+    pub fn qp_type(&self) -> QpType {
+        self.qp_type
+    }
+
+    /// The send queue.
+    pub fn sq(&self) -> &SendQueue {
+        &self.sq
+    }
+
+    /// The receive queue.
+    pub fn rq(&self) -> &Arc<RecvQueue> {
+        &self.rq
+    }
+
+    /// The state as posters see it.
+    pub fn state(&self) -> QpState {
+        QpState::from_u8(self.state.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_state(&self, state: QpState) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
+    /// already on its way.
+    pub fn post_send(&self, wr: SendWr) -> Result<bool, PostError> {
+        let state = self.state();
+        if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
+            return Err(PostError::State(state));
+        }
+        self.check_send(&wr)?;
+        self.sq.push(wr)?;
+        Ok(self.ring())
+    }
+
+    /// Posts a receive. The result is as for [`post_send`](Self::post_send); a doorbell is needed only in ERR, where
+    /// the engine flushes the request.
+    pub fn post_recv(&self, wr: RecvWr) -> Result<bool, PostError> {
+        let state = self.state();
+        if state == QpState::Reset {
+            return Err(PostError::State(state));
+        }
+        if wr.sges.len() > self.rq.max_sge() {
+            return Err(PostError::TooManySges { got: wr.sges.len(), max: self.rq.max_sge() });
+        }
+        self.rq.push(wr).map_err(|_| PostError::Full)?;
+        // The state is read again: a move to ERR after the first look must still flush this request.
+        Ok(self.state() == QpState::Err && self.ring())
+    }
+
+    fn check_send(&self, wr: &SendWr) -> Result<(), PostError> {
+        match &wr.data {
+            WrData::Sges(sges) if sges.len() > self.sq.max_sge => {
+                return Err(PostError::TooManySges { got: sges.len(), max: self.sq.max_sge });
+            }
+            WrData::Inline(bytes) if bytes.len() > self.sq.max_inline => return Err(PostError::Inline),
+            WrData::Inline(_) if wr.op.returns_data() => return Err(PostError::Inline),
+            _ => {}
+        }
+        if !self.qp_type.supports(&wr.op) {
+            return Err(PostError::Operation(self.qp_type));
+        }
+        wr.data.len().filter(|&len| len <= MAX_MESSAGE).map(|_| ()).ok_or(PostError::TooLong)
+    }
+
+    /// Marks a doorbell as under way; true when the caller has to send it.
+    pub fn ring(&self) -> bool {
+        // Pairs with `answer`: either this sees the flag down and rings, or the engine sees what was pushed.
+        !self.rung.swap(true, Ordering::AcqRel)
+    }
+
+    /// The worker took the doorbell. Called before it looks at the queues.
+    pub fn answer(&self) {
+        self.rung.swap(false, Ordering::AcqRel);
+    }
+}
+
+impl SendOp {
+    /// READ and atomics bring data back into the local buffers.
+    pub fn returns_data(&self) -> bool {
+        matches!(self, SendOp::Read(_) | SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. })
+    }
+}

@@ -1,0 +1,114 @@
+//! Who transmits next: deficit round robin between QPs, by bytes.
+
+use crate::limits::QUANTUM_BYTES;
+use std::collections::VecDeque;
+
+/// QPs with something to send, each at most once.
+#[derive(Debug)]
+pub struct Scheduler {
+    ready: VecDeque<u32>,
+    lanes: Vec<Lane>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    queued: bool,
+    /// Bytes that the QP may still send in this turn; below zero when its last packet was larger than what was left.
+    deficit: i64,
+}
+
+impl Scheduler {
+    /// A scheduler for slots below `slots`.
+    pub fn new(slots: usize) -> Self {
+        Scheduler { ready: VecDeque::with_capacity(slots), lanes: vec![Lane::default(); slots] }
+    }
+
+    /// Puts a QP in the round, at the end, if it is not there.
+    pub fn enqueue(&mut self, slot: u32) {
+        let lane = &mut self.lanes[slot as usize];
+        if !lane.queued {
+            lane.queued = true;
+            lane.deficit = lane.deficit.min(0) + i64::from(QUANTUM_BYTES);
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// The QP whose turn it is. It stays in front until [`spend`](Self::spend), [`rotate`](Self::rotate) or
+    /// [`leave`](Self::leave) says otherwise, so a full TX ring costs it nothing.
+    pub fn front(&self) -> Option<u32> {
+        self.ready.front().copied()
+    }
+
+    /// Notes bytes sent by the QP in front; false when its turn is over.
+    pub fn spend(&mut self, bytes: usize) -> bool {
+        match self.ready.front() {
+            Some(&slot) => {
+                let lane = &mut self.lanes[slot as usize];
+                lane.deficit -= bytes as i64;
+                lane.deficit > 0
+            }
+            None => false,
+        }
+    }
+
+    /// The QP in front goes to the end with a new quantum.
+    pub fn rotate(&mut self) {
+        if let Some(slot) = self.ready.pop_front() {
+            self.lanes[slot as usize].deficit += i64::from(QUANTUM_BYTES);
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// The QP in front has nothing more to send.
+    pub fn leave(&mut self) {
+        if let Some(slot) = self.ready.pop_front() {
+            self.lanes[slot as usize].queued = false;
+        }
+    }
+
+    /// Takes a QP out of the round, wherever it is (it is being destroyed or moved).
+    pub fn remove(&mut self, slot: u32) {
+        self.ready.retain(|&other| other != slot);
+        self.lanes[slot as usize] = Lane::default();
+    }
+
+    /// True when nobody has anything to send.
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shared_equally_whatever_the_packet_size() {
+        let mut sched = Scheduler::new(2);
+        let size = [4096usize, 300];
+        let mut sent = [0usize; 2];
+        sched.enqueue(0);
+        sched.enqueue(1);
+        while sent.iter().sum::<usize>() < 10_000_000 {
+            let slot = sched.front().unwrap() as usize;
+            sent[slot] += size[slot];
+            if !sched.spend(size[slot]) {
+                sched.rotate();
+            }
+        }
+        let difference = sent[0].abs_diff(sent[1]);
+        assert!(difference <= QUANTUM_BYTES as usize + 4096, "{sent:?}");
+    }
+
+    #[test]
+    fn a_qp_is_in_the_round_once() {
+        let mut sched = Scheduler::new(2);
+        sched.enqueue(1);
+        sched.enqueue(1);
+        sched.leave();
+        assert!(sched.is_empty());
+        sched.enqueue(1);
+        sched.remove(1);
+        assert!(sched.is_empty());
+    }
+}
