@@ -1,1 +1,5 @@
-//! Placeholder.
+//! Rockhopper: a RoCEv2 endpoint in user space.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod net;

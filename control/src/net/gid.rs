@@ -1,0 +1,89 @@
+//! The GID table of a port. All entries are of type RoCE v2.
+//!
+//! Serves "GIDs and address resolution" of the wire facts: the default GID takes the first index, addresses follow in the order
+//! they were added. An index stays with its address for as long as the address is there: removal leaves a hole, which
+//! the next addition fills.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::{Mac, link_local};
+
+/// One GID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GidEntry {
+    /// The 128 bits as on the wire: an IPv6 address, or `::ffff:a.b.c.d` for IPv4.
+    pub gid: [u8; 16],
+    /// The same as an IP address: what goes into the packet's IP header.
+    pub address: IpAddr,
+}
+
+/// GIDs by index.
+#[derive(Clone, Debug)]
+pub struct GidTable(Vec<Option<GidEntry>>);
+
+/// The GID of an address.
+pub fn gid_of(address: IpAddr) -> [u8; 16] {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
+}
+
+impl GidTable {
+    /// A table with the default GID of `mac` at index 0.
+    pub fn new(mac: Mac) -> Self {
+        GidTable(vec![Some(GidEntry::of(IpAddr::V6(link_local(mac))))])
+    }
+
+    /// Adds an address and returns its index, or the index it has already.
+    pub fn add(&mut self, address: IpAddr) -> usize {
+        if let Some(index) = self.index_of(gid_of(address)) {
+            return index;
+        }
+        let entry = Some(GidEntry::of(address));
+        match self.0.iter().position(Option::is_none) {
+            Some(hole) => {
+                self.0[hole] = entry;
+                hole
+            }
+            None => {
+                self.0.push(entry);
+                self.0.len() - 1
+            }
+        }
+    }
+
+    /// Removes an address and returns the index it had. The default GID stays.
+    pub fn remove(&mut self, address: IpAddr) -> Option<usize> {
+        let index = self.index_of(gid_of(address)).filter(|index| *index != 0)?;
+        self.0[index] = None;
+        Some(index)
+    }
+
+    /// The entry at `index`, if there is one.
+    pub fn get(&self, index: usize) -> Option<GidEntry> {
+        self.0.get(index).copied().flatten()
+    }
+
+    /// The index of a GID.
+    pub fn index_of(&self, gid: [u8; 16]) -> Option<usize> {
+        self.iter().find(|(_, entry)| entry.gid == gid).map(|(index, _)| index)
+    }
+
+    /// The index of an address of ours, IPv4 plain or mapped.
+    pub fn index_of_address(&self, address: IpAddr) -> Option<usize> {
+        self.index_of(gid_of(address))
+    }
+
+    /// All entries with their index.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, GidEntry)> + '_ {
+        self.0.iter().enumerate().filter_map(|(index, entry)| Some((index, (*entry)?)))
+    }
+}
+
+impl GidEntry {
+    fn of(address: IpAddr) -> Self {
+        let gid = gid_of(address);
+        GidEntry { gid, address: IpAddr::V6(Ipv6Addr::from(gid)).to_canonical() }
+    }
+}

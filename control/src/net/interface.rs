@@ -1,0 +1,274 @@
+//! One port's network identity: it answers for its addresses and resolves those of others.
+//!
+//! After each input ([`Interface::on_frame`], [`Interface::on_timeout`], [`Interface::resolve`], address changes) drain
+//! [`Interface::poll_transmit`] and [`Interface::poll_event`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use super::address::{ALL_NODES, BROADCAST};
+use super::bucket::TokenBucket;
+use super::cache::{Cache, Question};
+use super::parse::{ArpKind, Link};
+use super::{
+    Counter, Counters, GidTable, Mac, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
+    build, link_local, multicast_mac, solicited_node,
+};
+
+mod config;
+mod receive;
+
+pub use config::{Config, ConfigError};
+
+/// Most frames and most events that wait to be polled.
+const QUEUE_LIMIT: usize = 1024;
+
+/// What happened, for the control thread to act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A neighbour was resolved, moved or failed.
+    Neighbour(NeighbourEvent),
+    /// Another station uses our address. At most one event per address and ten seconds.
+    Conflict {
+        /// Our address.
+        address: IpAddr,
+        /// The other station.
+        mac: Mac,
+    },
+    /// The GID at this index was added or removed.
+    GidChange {
+        /// Its index.
+        index: usize,
+    },
+}
+
+/// The slow path of one port.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    mac: Mac,
+    mtu: u16,
+    vlan: Option<u16>,
+    router: Router,
+    gids: GidTable,
+    cache: Cache,
+    neighbour_answers: TokenBucket,
+    echo_answers: TokenBucket,
+    /// When each of our addresses was last defended.
+    defended_ns: BTreeMap<IpAddr, u64>,
+    transmit: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+    counters: Counters,
+}
+
+impl Interface {
+    /// An interface that is silent until asked; call [`Interface::announce`] once its link is up.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut interface = Interface {
+            mac: config.mac,
+            mtu: config.mtu,
+            vlan: config.vlan,
+            router: Router {
+                addresses: Vec::new(),
+                gateway_v4: config.gateway_v4,
+                gateway_v6: config.gateway_v6,
+            },
+            gids: GidTable::new(config.mac),
+            cache: Cache::new(config.cache),
+            neighbour_answers: TokenBucket::new(config.answers_per_second),
+            echo_answers: TokenBucket::new(config.answers_per_second),
+            defended_ns: BTreeMap::new(),
+            transmit: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+        };
+        if let Ok(own) = Prefix::new(IpAddr::V6(link_local(config.mac)), 64) {
+            interface.router.addresses.push(own);
+        }
+        for address in config.addresses {
+            interface.insert(address);
+        }
+        config::check_gateways(&interface.router)?;
+        Ok(interface)
+    }
+
+    /// Adds an address, announces it and returns its GID index. An address that is there already stays as it is.
+    pub fn add_address(&mut self, address: Prefix) -> usize {
+        let known = self.router.is_own(address.address());
+        let index = self.insert(address);
+        if !known {
+            self.event(Event::GidChange { index });
+            self.announce_one(address.address());
+        }
+        index
+    }
+
+    /// Removes an address; returns whether it was there. The link-local address stays.
+    pub fn remove_address(&mut self, address: IpAddr) -> bool {
+        let Some(index) = self.gids.remove(address) else { return false };
+        self.router.addresses.retain(|own| own.address() != address);
+        self.defended_ns.remove(&address);
+        self.event(Event::GidChange { index });
+        true
+    }
+
+    /// Tells the link our addresses: after its link came up, and after a failover.
+    pub fn announce(&mut self) {
+        for own in self.router.addresses.clone() {
+            self.announce_one(own.address());
+        }
+    }
+
+    /// Takes in a received frame, with or without its 802.1Q tag, without FCS. Any bytes are allowed.
+    pub fn on_frame(&mut self, now: u64, frame: &[u8]) {
+        if let Err(reason) = self.receive(now, frame) {
+            self.counters.count(reason);
+        }
+        self.drain_cache();
+    }
+
+    /// The next frame to send, complete but for padding and FCS.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.transmit.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The MAC to send to for `destination`, IPv4 plain or mapped. Asks the link if it is not known.
+    ///
+    /// A neighbour in use should be resolved again now and then (each second, say): that is what finds out that it
+    /// moved or died.
+    pub fn resolve(&mut self, now: u64, destination: IpAddr) -> Resolution {
+        let resolution = match self.router.route(destination) {
+            Err(_) => Resolution::Failed,
+            Ok(Route { next_hop: NextHop::Local, .. }) => Resolution::Ready(self.mac),
+            Ok(Route { next_hop: NextHop::Group(mac), .. }) => Resolution::Ready(mac),
+            Ok(Route { next_hop: NextHop::Neighbour(address), .. }) => self.cache.resolve(now, address),
+        };
+        self.drain_cache();
+        resolution
+    }
+
+    /// The source address and next hop for `destination`.
+    pub fn route(&self, destination: IpAddr) -> Result<Route, RouteError> {
+        self.router.route(destination)
+    }
+
+    /// When [`Interface::on_timeout`] is due; `None` if nothing waits.
+    pub fn next_timeout(&self) -> Option<u64> {
+        self.cache.next_timeout()
+    }
+
+    /// Does what is due at `now`. Calling it early is harmless.
+    pub fn on_timeout(&mut self, now: u64) {
+        self.cache.on_timeout(now);
+        self.drain_cache();
+    }
+
+    /// The GID table.
+    pub fn gids(&self) -> &GidTable {
+        &self.gids
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Our MAC.
+    pub fn mac(&self) -> Mac {
+        self.mac
+    }
+
+    /// Our VLAN.
+    pub fn vlan(&self) -> Option<u16> {
+        self.vlan
+    }
+
+    /// Largest IP packet in bytes.
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    /// Own addresses, the link-local one first.
+    pub fn addresses(&self) -> &[Prefix] {
+        &self.router.addresses
+    }
+
+    fn insert(&mut self, address: Prefix) -> usize {
+        if !self.router.is_own(address.address()) {
+            self.router.addresses.push(address);
+        }
+        self.gids.add(address.address())
+    }
+
+    fn announce_one(&mut self, address: IpAddr) {
+        let frame = match address {
+            IpAddr::V4(v4) => {
+                // unverified RFC 5227 3: the request form, which every stack takes in.
+                build::arp(self.link(BROADCAST), ArpKind::Request, (self.mac, v4), ([0; 6], v4))
+            }
+            IpAddr::V6(v6) => {
+                let Some(everybody) = multicast_mac(IpAddr::V6(ALL_NODES)) else { return };
+                build::advertisement(self.link(everybody), v6, ALL_NODES, false)
+            }
+        };
+        if let Err(reason) = self.send(frame, Counter::Announced) {
+            self.counters.count(reason);
+        }
+    }
+
+    fn ask(&mut self, question: Question) {
+        let frame = match (self.router.solicit_source(question.address), question.address) {
+            (Some(IpAddr::V4(source)), IpAddr::V4(target)) => {
+                let link = self.link(question.to.unwrap_or(BROADCAST));
+                build::arp(link, ArpKind::Request, (self.mac, source), ([0; 6], target))
+            }
+            (Some(IpAddr::V6(source)), IpAddr::V6(target)) => {
+                let group = solicited_node(target);
+                let group_mac = multicast_mac(IpAddr::V6(group)).unwrap_or(BROADCAST);
+                let destination = if question.to.is_some() { target } else { group };
+                build::solicitation(self.link(question.to.unwrap_or(group_mac)), source, destination, target)
+            }
+            // Our address was removed meanwhile: the entry fails by itself.
+            _ => return,
+        };
+        if let Err(reason) = self.send(frame, Counter::Solicited) {
+            self.counters.count(reason);
+        }
+    }
+
+    /// The header of a frame of our own.
+    fn link(&self, destination: Mac) -> Link {
+        Link { destination, source: self.mac, tag: self.vlan }
+    }
+
+    fn send(&mut self, frame: Vec<u8>, counter: Counter) -> Result<(), Counter> {
+        if self.transmit.len() >= QUEUE_LIMIT {
+            return Err(Counter::RateLimited);
+        }
+        self.transmit.push_back(frame);
+        self.counters.count(counter);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        if self.events.len() >= QUEUE_LIMIT {
+            self.counters.count(Counter::EventLost);
+        } else {
+            self.events.push_back(event);
+        }
+    }
+
+    fn drain_cache(&mut self) {
+        while let Some(question) = self.cache.questions.pop_front() {
+            self.ask(question);
+        }
+        while let Some(event) = self.cache.events.pop_front() {
+            self.event(Event::Neighbour(event));
+        }
+    }
+}

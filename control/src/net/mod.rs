@@ -1,0 +1,39 @@
+//! The slow-path network of one port: what makes a Rockhopper address reachable and finds the way to others.
+//!
+//! It answers ARP, IPv6 neighbour solicitations and echo requests, resolves addresses to MACs, chooses source
+//! addresses and next hops, and keeps the GID table. Everything is sans-IO: frames go in as bytes, frames come out of
+//! a queue, and time is an argument in nanoseconds that never goes back. RoCE itself never passes here.
+//!
+//! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo), and section "GIDs and address
+//! resolution" of the wire facts. Left out: router discovery (gateways are configured), duplicate address detection of our own
+//! addresses before use (conflicts are reported when they show), multicast group reports, reassembly, and ICMP errors.
+//! Clauses of RFCs are cited as unverified: from knowledge of the protocols, not beside the text.
+//!
+//! Packets are read and written through `smoltcp::wire`: safe Rust, fuzzed, no allocation. Our own code around it is
+//! the 802.1Q tag, which smoltcp does not know, and the checks that belong to a host rather than to a parser.
+
+mod address;
+mod bucket;
+mod build;
+mod cache;
+mod counters;
+mod gid;
+mod interface;
+mod parse;
+mod route;
+
+pub use address::{Prefix, PrefixError, link_local, multicast_mac, solicited_node};
+pub use cache::{CacheLimits, Event as NeighbourEvent, Resolution};
+pub use counters::{Counter, Counters};
+pub use gid::{GidEntry, GidTable, gid_of};
+pub use interface::{Config, ConfigError, Event, Interface};
+pub use route::{NextHop, Route, RouteError, Router};
+
+#[cfg(test)]
+mod tests;
+
+/// A MAC address in the order of transmission.
+pub type Mac = [u8; 6];
+
+/// Nanoseconds of one second: every time and interval of this module counts nanoseconds.
+pub const SECOND_NS: u64 = 1_000_000_000;

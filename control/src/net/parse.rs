@@ -1,0 +1,231 @@
+//! From bytes to the few messages that the slow path serves. Everything else becomes the counter of its reason.
+//!
+//! The order of checks is that of the layers: length, then checksum, then meaning. What depends on our own addresses
+//! is decided in `interface`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, Icmpv4Message, Icmpv4Packet, Icmpv4Repr, Icmpv6Message, Icmpv6Packet,
+    Icmpv6Repr, IpProtocol, Ipv4Packet, Ipv6Packet, NdiscNeighborFlags, NdiscRepr, RawHardwareAddress,
+};
+
+use super::address::is_station;
+use super::{Counter, Mac};
+
+/// 802.1Q: the tag's own EtherType.
+pub(super) const ETHERTYPE_VLAN: u16 = 0x8100;
+pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
+pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+/// The hop limit of neighbour discovery: proof that no router passed it on (unverified RFC 4861 7.1.1, 7.1.2).
+pub(super) const ND_HOP_LIMIT: u8 = 255;
+
+/// The Ethernet header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub destination: Mac,
+    pub source: Mac,
+    /// The 802.1Q tag control information: priority, drop eligible, VLAN.
+    pub tag: Option<u16>,
+}
+
+/// A message for the slow path. Checksums, lengths and the rules of each protocol hold; addresses are unchecked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Message<'a> {
+    Arp { operation: ArpKind, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr },
+    EchoRequest(Echo<'a>),
+    Solicitation { source: Ipv6Addr, target: Ipv6Addr, sender_mac: Option<Mac> },
+    Advertisement { target: Ipv6Addr, target_mac: Option<Mac>, overrides: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArpKind {
+    Request,
+    Reply,
+}
+
+/// An echo request, or the reply to it with the addresses swapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Echo<'a> {
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// TOS or traffic class.
+    pub class: u8,
+    pub ident: u16,
+    pub sequence: u16,
+    pub data: &'a [u8],
+}
+
+/// Splits a frame into its Ethernet header, EtherType and the rest. One 802.1Q tag is taken off.
+pub(super) fn link(frame: &[u8]) -> Result<(Link, u16, &[u8]), Counter> {
+    let (destination, rest) = frame.split_first_chunk::<6>().ok_or(Counter::Malformed)?;
+    let (source, rest) = rest.split_first_chunk::<6>().ok_or(Counter::Malformed)?;
+    let (mut ethertype, mut rest) = split_u16(rest)?;
+    let mut tag = None;
+    if ethertype == ETHERTYPE_VLAN {
+        let (tci, after) = split_u16(rest)?;
+        tag = Some(tci);
+        (ethertype, rest) = split_u16(after)?;
+    }
+    if !is_station(*source) {
+        return Err(Counter::BadSource);
+    }
+    Ok((Link { destination: *destination, source: *source, tag }, ethertype, rest))
+}
+
+/// Reads what follows the Ethernet header.
+pub(super) fn message(ethertype: u16, payload: &[u8]) -> Result<Message<'_>, Counter> {
+    match ethertype {
+        ETHERTYPE_ARP => arp(payload),
+        ETHERTYPE_IPV4 => ipv4(payload),
+        ETHERTYPE_IPV6 => ipv6(payload),
+        _ => Err(Counter::UnknownProtocol),
+    }
+}
+
+fn arp(payload: &[u8]) -> Result<Message<'_>, Counter> {
+    let packet = ArpPacket::new_checked(payload).map_err(|_| Counter::Malformed)?;
+    let ArpRepr::EthernetIpv4 {
+        operation,
+        source_hardware_addr,
+        source_protocol_addr,
+        target_protocol_addr,
+        ..
+    } = ArpRepr::parse(&packet).map_err(|_| Counter::Malformed)?
+    else {
+        return Err(Counter::UnknownProtocol);
+    };
+    let operation = match operation {
+        ArpOperation::Request => ArpKind::Request,
+        ArpOperation::Reply => ArpKind::Reply,
+        ArpOperation::Unknown(_) => return Err(Counter::UnknownProtocol),
+    };
+    let sender_mac = source_hardware_addr.0;
+    if !is_station(sender_mac) {
+        return Err(Counter::BadSource);
+    }
+    Ok(Message::Arp { operation, sender_mac, sender: source_protocol_addr, target: target_protocol_addr })
+}
+
+fn ipv4(payload: &[u8]) -> Result<Message<'_>, Counter> {
+    let packet = Ipv4Packet::new_checked(payload).map_err(|_| Counter::Malformed)?;
+    if packet.version() != 4 || packet.header_len() < 20 {
+        return Err(Counter::Malformed);
+    }
+    if !packet.verify_checksum() {
+        return Err(Counter::BadChecksum);
+    }
+    if packet.next_header() != IpProtocol::Icmp {
+        return Err(Counter::UnknownProtocol);
+    }
+    if packet.more_frags() || packet.frag_offset() != 0 {
+        return Err(Counter::Fragment);
+    }
+    let icmp = Icmpv4Packet::new_checked(packet.payload()).map_err(|_| Counter::Malformed)?;
+    if !icmp.verify_checksum() {
+        return Err(Counter::BadChecksum);
+    }
+    if icmp.msg_type() != Icmpv4Message::EchoRequest {
+        return Err(Counter::UnknownProtocol);
+    }
+    match Icmpv4Repr::parse(&icmp, &ChecksumCapabilities::ignored()) {
+        Ok(Icmpv4Repr::EchoRequest { ident, seq_no, data }) => Ok(Message::EchoRequest(Echo {
+            source: IpAddr::V4(packet.src_addr()),
+            destination: IpAddr::V4(packet.dst_addr()),
+            class: packet.dscp() << 2,
+            ident,
+            sequence: seq_no,
+            data,
+        })),
+        _ => Err(Counter::Malformed),
+    }
+}
+
+fn ipv6(payload: &[u8]) -> Result<Message<'_>, Counter> {
+    let packet = Ipv6Packet::new_checked(payload).map_err(|_| Counter::Malformed)?;
+    if packet.version() != 6 {
+        return Err(Counter::Malformed);
+    }
+    match packet.next_header() {
+        IpProtocol::Icmpv6 => {}
+        IpProtocol::Ipv6Frag => return Err(Counter::Fragment),
+        _ => return Err(Counter::UnknownProtocol),
+    }
+    let icmp = Icmpv6Packet::new_checked(packet.payload()).map_err(|_| Counter::Malformed)?;
+    let (source, destination) = (packet.src_addr(), packet.dst_addr());
+    if !icmp.verify_checksum(&source, &destination) {
+        return Err(Counter::BadChecksum);
+    }
+    match icmp.msg_type() {
+        Icmpv6Message::EchoRequest => {}
+        Icmpv6Message::NeighborSolicit | Icmpv6Message::NeighborAdvert => check_nd(&packet, &icmp)?,
+        _ => return Err(Counter::UnknownProtocol),
+    }
+    match Icmpv6Repr::parse(&source, &destination, &icmp, &ChecksumCapabilities::ignored()) {
+        Ok(Icmpv6Repr::EchoRequest { ident, seq_no, data }) => Ok(Message::EchoRequest(Echo {
+            source: IpAddr::V6(source),
+            destination: IpAddr::V6(destination),
+            class: packet.traffic_class() & !0b11,
+            ident,
+            sequence: seq_no,
+            data,
+        })),
+        Ok(Icmpv6Repr::Ndisc(nd)) => neighbour(source, destination, nd),
+        _ => Err(Counter::Malformed),
+    }
+}
+
+/// unverified RFC 4861 7.1: the hop limit, and options that have a length and end where the packet ends.
+fn check_nd(packet: &Ipv6Packet<&[u8]>, icmp: &Icmpv6Packet<&[u8]>) -> Result<(), Counter> {
+    if packet.hop_limit() != ND_HOP_LIMIT {
+        return Err(Counter::NdHopLimit);
+    }
+    let mut options = icmp.payload();
+    while !options.is_empty() {
+        // The length counts eight octets and includes the two of type and length.
+        let length = usize::from(*options.get(1).ok_or(Counter::NdInvalid)?) * 8;
+        if length == 0 {
+            return Err(Counter::NdInvalid);
+        }
+        options = options.get(length..).ok_or(Counter::NdInvalid)?;
+    }
+    Ok(())
+}
+
+fn neighbour(source: Ipv6Addr, destination: Ipv6Addr, nd: NdiscRepr<'_>) -> Result<Message<'_>, Counter> {
+    match nd {
+        NdiscRepr::NeighborSolicit { target_addr, lladdr } => {
+            let to_group = super::solicited_node(target_addr) == destination;
+            // unverified RFC 4861 7.1.1: an asker without an address asks the group and names no MAC.
+            let anonymous_ok = !source.is_unspecified() || (to_group && lladdr.is_none());
+            if target_addr.is_multicast() || source.is_multicast() || !anonymous_ok {
+                return Err(Counter::NdInvalid);
+            }
+            Ok(Message::Solicitation { source, target: target_addr, sender_mac: station(lladdr)? })
+        }
+        NdiscRepr::NeighborAdvert { flags, target_addr, lladdr } => {
+            // unverified RFC 4861 7.1.2: nobody solicited what was sent to a group.
+            let false_answer = destination.is_multicast() && flags.contains(NdiscNeighborFlags::SOLICITED);
+            if target_addr.is_multicast() || false_answer {
+                return Err(Counter::NdInvalid);
+            }
+            let overrides = flags.contains(NdiscNeighborFlags::OVERRIDE);
+            Ok(Message::Advertisement { target: target_addr, target_mac: station(lladdr)?, overrides })
+        }
+        _ => Err(Counter::UnknownProtocol),
+    }
+}
+
+fn station(address: Option<RawHardwareAddress>) -> Result<Option<Mac>, Counter> {
+    let Some(address) = address else { return Ok(None) };
+    let mac = Mac::try_from(address.as_bytes()).map_err(|_| Counter::NdInvalid)?;
+    if is_station(mac) { Ok(Some(mac)) } else { Err(Counter::BadSource) }
+}
+
+fn split_u16(bytes: &[u8]) -> Result<(u16, &[u8]), Counter> {
+    let (value, rest) = bytes.split_first_chunk::<2>().ok_or(Counter::Malformed)?;
+    Ok((u16::from_be_bytes(*value), rest))
+}
