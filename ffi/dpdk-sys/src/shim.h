@@ -1,0 +1,81 @@
+/*
+ * What the crate `dpdk` needs from DPDK, in the form bindgen can read on every release from 21.11 to 25.11.
+ *
+ * Functions declared by these headers are picked by the allow-list in build.rs; `static inline` ones get a
+ * generated wrapper. This file adds what bindgen cannot express by itself:
+ *   - flags that are function-like macros (RTE_BIT64),
+ *   - offsets in struct rte_mbuf, whose fields live in anonymous unions since 24.03,
+ *   - rte_errno and rte_eth_link, which are a macro and a changing union.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
+#include <rte_version.h>
+
+/* Byte offsets in struct rte_mbuf. */
+enum {
+	SHIM_MBUF_BUF_ADDR = offsetof(struct rte_mbuf, buf_addr),
+	SHIM_MBUF_DATA_OFF = offsetof(struct rte_mbuf, data_off),
+	SHIM_MBUF_NB_SEGS = offsetof(struct rte_mbuf, nb_segs),
+	SHIM_MBUF_PORT = offsetof(struct rte_mbuf, port),
+	SHIM_MBUF_OL_FLAGS = offsetof(struct rte_mbuf, ol_flags),
+	SHIM_MBUF_PKT_LEN = offsetof(struct rte_mbuf, pkt_len),
+	SHIM_MBUF_DATA_LEN = offsetof(struct rte_mbuf, data_len),
+	SHIM_MBUF_VLAN_TCI = offsetof(struct rte_mbuf, vlan_tci),
+	SHIM_MBUF_HASH_RSS = offsetof(struct rte_mbuf, hash.rss),
+	SHIM_MBUF_BUF_LEN = offsetof(struct rte_mbuf, buf_len),
+	SHIM_MBUF_NEXT = offsetof(struct rte_mbuf, next),
+};
+
+/* Flags of a received mbuf. */
+static const uint64_t SHIM_RX_VLAN_STRIPPED = RTE_MBUF_F_RX_VLAN_STRIPPED;
+static const uint64_t SHIM_RX_RSS_HASH = RTE_MBUF_F_RX_RSS_HASH;
+static const uint64_t SHIM_RX_IP_CKSUM_MASK = RTE_MBUF_F_RX_IP_CKSUM_MASK;
+static const uint64_t SHIM_RX_IP_CKSUM_BAD = RTE_MBUF_F_RX_IP_CKSUM_BAD;
+static const uint64_t SHIM_RX_IP_CKSUM_GOOD = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+static const uint64_t SHIM_RX_L4_CKSUM_MASK = RTE_MBUF_F_RX_L4_CKSUM_MASK;
+static const uint64_t SHIM_RX_L4_CKSUM_BAD = RTE_MBUF_F_RX_L4_CKSUM_BAD;
+static const uint64_t SHIM_RX_L4_CKSUM_GOOD = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+
+/* Offloads a port may offer. */
+static const uint64_t SHIM_RX_OFFLOAD_VLAN_STRIP = RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+static const uint64_t SHIM_RX_OFFLOAD_IPV4_CKSUM = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+static const uint64_t SHIM_RX_OFFLOAD_UDP_CKSUM = RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+static const uint64_t SHIM_RX_OFFLOAD_SCATTER = RTE_ETH_RX_OFFLOAD_SCATTER;
+static const uint64_t SHIM_RX_OFFLOAD_RSS_HASH = RTE_ETH_RX_OFFLOAD_RSS_HASH;
+static const uint64_t SHIM_TX_OFFLOAD_MULTI_SEGS = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+
+/* The flows worth spreading over queues: RoCEv2 varies the UDP source port. */
+static const uint64_t SHIM_RSS_IP_UDP = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
+
+/* rte_errno is a per-thread variable behind a macro. */
+static inline int
+shim_errno(void)
+{
+	return rte_errno;
+}
+
+/* The link state without waiting for it; returns what rte_eth_link_get_nowait returns. */
+static inline int
+shim_link(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex)
+{
+	struct rte_eth_link link = {0};
+	int rc = rte_eth_link_get_nowait(port, &link);
+
+	*speed_mbps = link.link_speed;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	*full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
+	return rc;
+}

@@ -1,0 +1,258 @@
+//! The environment abstraction layer: DPDK started once per process, and shut down when its last user goes.
+//!
+//! `rte_eal_init` pins its caller and makes it "the main core". We run it on a thread that ends right away, so
+//! the caller's affinity is untouched and no thread has a pool cache that it did not ask for by
+//! [`Eal::register_thread`]. That second point is what makes shutting down sound: see `Inner::drop`.
+
+pub mod config;
+mod error;
+pub mod hugepages;
+
+pub use config::{EalConfig, LogLevel, Memory, Pci};
+pub use error::EalError;
+pub use hugepages::Hugepages;
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CString, c_char, c_int};
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::errno::Errno;
+use crate::log;
+use crate::mempool::RetiredPools;
+use crate::port::{PortId, raw};
+use crate::ring::Rings;
+use crate::vdev::Vdev;
+
+/// A started DPDK. Clones share it; DPDK is shut down when the last clone, pool, port and thread registration
+/// is gone, and cannot be started again in this process.
+#[derive(Debug, Clone)]
+pub struct Eal(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    ports: Mutex<Ports>,
+    retired_pools: RetiredPools,
+    memory: Memory,
+    runtime_directory: PathBuf,
+}
+
+/// What is known of the ports that exist.
+#[derive(Debug, Default)]
+pub(crate) struct Ports {
+    /// Virtual devices that no open port has taken over.
+    pub unopened: HashMap<PortId, Device>,
+    /// Ports that are open.
+    pub open: HashSet<PortId>,
+}
+
+/// A virtual device to be removed when its port is closed.
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// Its name on the vdev bus.
+    pub name: String,
+    /// The rings behind a port made by [`crate::ring::ring_pair`], shared with its twin.
+    pub rings: Option<Arc<Rings>>,
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+impl Eal {
+    /// Starts DPDK. The calling thread's CPU affinity stays as it is.
+    ///
+    /// Fails with [`EalError::AlreadyStarted`] on any call after the first one that reached DPDK, even if that
+    /// one failed: DPDK does not promise that a second try works.
+    pub fn init(config: EalConfig) -> Result<Eal, EalError> {
+        let hugepages = Hugepages::detect();
+        let memory = config.resolved_memory(&hugepages);
+        let arguments = config
+            .arguments(memory, &allowed_cpus())
+            .into_iter()
+            .map(|text| CString::new(text.clone()).map_err(|_| EalError::NulInArgument(text)))
+            .collect::<Result<Vec<CString>, EalError>>()?;
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(EalError::AlreadyStarted);
+        }
+        log::redirect(config.log_level != LogLevel::Quiet);
+        let started = std::thread::Builder::new()
+            .name("eal-init".into())
+            .spawn(move || start(&arguments))
+            .map_err(|error| EalError::Thread(error.to_string()))?
+            .join()
+            .unwrap_or_else(|_| Err(Errno::EINVAL));
+        let runtime_directory = runtime_directory(&config.prefix());
+        if let Err(errno) = started {
+            remove_runtime_directory(&runtime_directory);
+            let no_hugepages = memory == Memory::Hugepages && hugepages.free_bytes() == 0;
+            return Err(EalError::from_init(errno, log::said(), no_hugepages));
+        }
+        let eal = Eal(Arc::new(Inner {
+            ports: Mutex::default(),
+            retired_pools: RetiredPools::default(),
+            memory,
+            runtime_directory,
+        }));
+        for vdev in &config.vdevs {
+            adopt(&mut eal.ports(), vdev)?;
+        }
+        Ok(eal)
+    }
+
+    /// Makes a virtual device and returns its port, not yet opened.
+    ///
+    /// Open it with [`crate::Port::open`]; closing the port removes the device. A device that is never opened is
+    /// removed when DPDK is shut down.
+    pub fn add_vdev(&self, vdev: &Vdev) -> Result<PortId, EalError> {
+        // Held throughout: DPDK does not promise that devices can be plugged from several threads at once.
+        let mut ports = self.ports();
+        log::forget();
+        let name = CString::new(vdev.name()).map_err(|_| EalError::NulInArgument(vdev.name().to_owned()))?;
+        let args = CString::new(vdev.args()).map_err(|_| EalError::NulInArgument(vdev.args().to_owned()))?;
+        // SAFETY: the three arguments are NUL-terminated strings that outlive the call, and EAL is started.
+        let rc = unsafe { dpdk_sys::rte_eal_hotplug_add(c"vdev".as_ptr(), name.as_ptr(), args.as_ptr()) };
+        Errno::check(rc).map_err(|errno| device_error(vdev, errno))?;
+        adopt(&mut ports, vdev)
+    }
+
+    /// Removes a virtual device whose port is not open. False if there is no such device.
+    pub fn remove_vdev(&self, port: PortId) -> bool {
+        let mut ports = self.ports();
+        ports.unopened.remove(&port).map(|device| close_device(port, device)).is_some()
+    }
+
+    /// Gives the calling thread the per-thread caches of all pools, until the result is dropped.
+    ///
+    /// Pin the thread first: DPDK notes the NUMA socket of its CPUs.
+    pub fn register_thread(&self) -> Result<RegisteredThread, EalError> {
+        // SAFETY: EAL is started; a second registration of the same thread is refused by DPDK.
+        let rc = unsafe { dpdk_sys::rte_thread_register() };
+        if rc < 0 {
+            return Err(EalError::ThreadRegistration { errno: Errno::last() });
+        }
+        Ok(RegisteredThread { _eal: self.clone(), not_send: PhantomData })
+    }
+
+    /// Where packet memory comes from; never [`Memory::Auto`].
+    pub fn memory(&self) -> Memory {
+        self.0.memory
+    }
+
+    /// The last lines DPDK and its drivers have logged as errors.
+    pub fn recent_log(&self) -> String {
+        log::said()
+    }
+
+    pub(crate) fn retired_pools(&self) -> &RetiredPools {
+        &self.0.retired_pools
+    }
+
+    /// What is known of the ports. The lock also serialises plugging, opening and closing.
+    pub(crate) fn ports(&self) -> MutexGuard<'_, Ports> {
+        self.0.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes a device that DPDK has just probed, so that it is removed with its port.
+fn adopt(ports: &mut Ports, vdev: &Vdev) -> Result<PortId, EalError> {
+    let port = raw::by_name(vdev.name()).map_err(|errno| device_error(vdev, errno))?;
+    ports.unopened.insert(port, Device { name: vdev.name().to_owned(), rings: None });
+    Ok(port)
+}
+
+/// The version of the DPDK in use, like "DPDK 22.11.11".
+pub fn version() -> String {
+    // SAFETY: returns a NUL-terminated static string at any time.
+    let text = unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) };
+    text.to_string_lossy().into_owned()
+}
+
+/// Proof that the thread it was made on is known to DPDK; dropping it ends that. It cannot leave its thread.
+#[derive(Debug)]
+pub struct RegisteredThread {
+    _eal: Eal,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for RegisteredThread {
+    fn drop(&mut self) {
+        // SAFETY: this thread registered itself when `self` was made, and `self` cannot have moved to another.
+        unsafe { dpdk_sys::rte_thread_unregister() };
+    }
+}
+
+impl Drop for Inner {
+    /// Shuts DPDK down, unless a packet buffer is still out.
+    ///
+    /// No pool, port, queue or registered thread exists any more, for each holds an `Eal`. What can be left are
+    /// mbufs. If one is out, the memory under it must stay: we leave everything to the end of the process.
+    /// If none is out, no thread can be inside an mbuf's drop either: a thread without registration returns
+    /// it to the pool's ring, and the ring counts a buffer as returned with its last store.
+    fn drop(&mut self) {
+        let ports = std::mem::take(self.ports.get_mut().unwrap_or_else(PoisonError::into_inner));
+        for (port, device) in ports.unopened {
+            close_device(port, device);
+        }
+        if self.retired_pools.all_home() {
+            // SAFETY: by the argument above nothing that lives uses DPDK or its memory.
+            unsafe { dpdk_sys::rte_eal_cleanup() };
+        }
+        remove_runtime_directory(&self.runtime_directory);
+    }
+}
+
+/// Closes a port's device and removes it from the vdev bus. The port must be stopped.
+pub(crate) fn close_device(port: PortId, device: Device) {
+    // Errors leave a device behind that the end of the process removes; there is nobody to tell.
+    let _ = raw::close(port);
+    if let Ok(name) = CString::new(device.name.as_str()) {
+        // SAFETY: both arguments are NUL-terminated strings that outlive the call.
+        unsafe { dpdk_sys::rte_eal_hotplug_remove(c"vdev".as_ptr(), name.as_ptr()) };
+    }
+    drop(device.rings); // After the ports: the last of a pair frees what lies in the rings.
+}
+
+fn start(arguments: &[CString]) -> Result<(), Errno> {
+    let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
+    pointers.push(std::ptr::null_mut());
+    // SAFETY: `pointers` is an argv of C strings that outlive the call. EAL permutes the array, which is ours,
+    // and copies what it keeps; it does not write to the strings.
+    let rc = unsafe { dpdk_sys::rte_eal_init(arguments.len() as c_int, pointers.as_mut_ptr()) };
+    if rc < 0 { Err(Errno::last()) } else { Ok(()) }
+}
+
+fn device_error(vdev: &Vdev, errno: Errno) -> EalError {
+    EalError::Device { device: vdev.argument(), errno, said: log::said() }
+}
+
+/// The CPUs this thread may run on, in the kernel's list format.
+fn allowed_cpus() -> String {
+    std::fs::read_to_string("/proc/thread-self/status")
+        .ok()
+        .and_then(|status| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+                .map(|s| s.trim().to_owned())
+        })
+        .unwrap_or_else(|| "0".to_owned())
+}
+
+/// The directory EAL makes for `prefix` by its own rule: `/var/run` for root, else the user's runtime
+/// directory or `/tmp`.
+fn runtime_directory(prefix: &str) -> PathBuf {
+    use std::os::unix::fs::MetadataExt;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let base = match std::env::var_os("XDG_RUNTIME_DIR") {
+        _ if root => PathBuf::from("/var/run"),
+        Some(directory) => PathBuf::from(directory),
+        None => PathBuf::from("/tmp"),
+    };
+    base.join("dpdk").join(prefix)
+}
+
+/// EAL leaves its directory behind. It is empty, since we share nothing; if not, it is somebody else's.
+fn remove_runtime_directory(directory: &std::path::Path) {
+    let _ = std::fs::remove_dir(directory);
+}

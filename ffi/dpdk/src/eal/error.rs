@@ -1,0 +1,120 @@
+//! Why DPDK did not start, or a device did not come up, with what to do about it.
+
+use crate::errno::Errno;
+
+/// Why an EAL operation failed. `Display` is a sentence that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EalError {
+    /// [`crate::Eal::init`] was called before in this process.
+    #[error("DPDK starts once per process and was started before; share the first Eal instead")]
+    AlreadyStarted,
+    /// An argument contains a NUL byte.
+    #[error("the EAL argument {0:?} contains a NUL byte; remove it")]
+    NulInArgument(String),
+    /// EAL refused its arguments.
+    #[error(
+        "DPDK refuses its arguments ({said}); check the [eal] settings, above all extra arguments, and device names"
+    )]
+    BadArguments {
+        /// What DPDK printed.
+        said: String,
+    },
+    /// Hugepages were asked for and there are none free.
+    #[error(
+        "there are no free hugepages ({said}); reserve some (as root: sysctl vm.nr_hugepages=512) or run without (memory = no-huge)"
+    )]
+    NoHugepages {
+        /// What DPDK printed.
+        said: String,
+    },
+    /// The process may not do what was asked.
+    #[error(
+        "permission denied ({said}); run as root or give the program CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK"
+    )]
+    Permission {
+        /// What DPDK printed.
+        said: String,
+    },
+    /// The memory asked for could not be reserved.
+    #[error("not enough memory ({said}); ask for fewer megabytes or free some")]
+    OutOfMemory {
+        /// What DPDK printed.
+        said: String,
+    },
+    /// EAL failed otherwise.
+    #[error("DPDK did not start: {errno} ({said})")]
+    Failed {
+        /// The reason as a number.
+        errno: Errno,
+        /// What DPDK printed.
+        said: String,
+    },
+    /// The operating system refused a thread.
+    #[error("no thread to start DPDK in: {0}")]
+    Thread(String),
+    /// A virtual device did not come up.
+    #[error("the device {device} does not come up: {errno} ({said}); {}", device_hint(*errno))]
+    Device {
+        /// The device's name and arguments.
+        device: String,
+        /// The reason as a number.
+        errno: Errno,
+        /// What DPDK and the driver printed.
+        said: String,
+    },
+    /// No more threads can be registered.
+    #[error(
+        "DPDK cannot register this thread: {errno}; at most {} threads may be registered at a time",
+        dpdk_sys::RTE_MAX_LCORE
+    )]
+    ThreadRegistration {
+        /// The reason as a number.
+        errno: Errno,
+    },
+}
+
+fn device_hint(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EPERM | Errno::EACCES => "run as root or give the program CAP_NET_ADMIN and CAP_NET_RAW",
+        Errno::EEXIST => "a device of that name exists already; choose another name",
+        Errno::ENODEV | Errno::ENOENT => {
+            "check that the interface or file in its arguments exists and that the driver's plugin is installed"
+        }
+        Errno::EINVAL => "check its arguments",
+        Errno::ENOMEM => "give DPDK more memory",
+        _ => {
+            "check that the interface, socket or file in its arguments exists and that you may use it (root, CAP_NET_ADMIN)"
+        }
+    }
+}
+
+impl EalError {
+    /// Sorts a failed `rte_eal_init` by its number; `hugepages` says whether hugepages were asked for and none
+    /// are free, which DPDK reports under several numbers.
+    pub(super) fn from_init(errno: Errno, said: String, no_hugepages: bool) -> EalError {
+        let said = if said.is_empty() { errno.to_string() } else { said };
+        match errno {
+            _ if no_hugepages => EalError::NoHugepages { said },
+            Errno::EINVAL => EalError::BadArguments { said },
+            Errno::EPERM | Errno::EACCES => EalError::Permission { said },
+            Errno::ENOMEM => EalError::OutOfMemory { said },
+            errno => EalError::Failed { errno, said },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_says_what_to_do() {
+        let said = || "EAL: so".to_owned();
+        let text = |errno, none_free| EalError::from_init(errno, said(), none_free).to_string();
+        assert!(text(Errno::EACCES, true).contains("vm.nr_hugepages"));
+        assert!(text(Errno::EACCES, false).contains("root"));
+        assert!(text(Errno::EINVAL, false).contains("arguments"));
+        assert!(text(Errno::ENOMEM, false).contains("memory"));
+        assert!(text(Errno::EBUSY, false).contains("EAL: so"));
+    }
+}

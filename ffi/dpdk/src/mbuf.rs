@@ -1,0 +1,352 @@
+//! A packet buffer with one owner.
+//!
+//! Fields are read in place, without a call into C, at offsets taken from the installed DPDK's headers.
+//!
+//! The invariant behind every unsafe block: a `Mbuf` points to the first segment of a well-formed chain that
+//! nobody else reads or writes. DPDK establishes it when it hands out a buffer (allocation, receive burst), and
+//! the functions here keep it: in each segment `data_off + data_len <= buf_len`, in the first one `nb_segs` and
+//! `pkt_len` are the chain's sums.
+//!
+//! Buffer memory comes from `mmap`, which fills it with zeros: bytes that were never written hold old packet
+//! data or zeros but are never uninitialised in Rust's sense, so slices of `u8` over them are sound.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use dpdk_sys::rte_mbuf;
+
+/// A packet: one buffer or a chain of them, owned. Dropping it returns all to their pools.
+#[repr(transparent)]
+pub struct Mbuf(NonNull<rte_mbuf>);
+
+// SAFETY: a buffer belongs to no thread; pools accept it from any.
+unsafe impl Send for Mbuf {}
+
+/// What the NIC says about a checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum {
+    /// It did not look, or cannot tell.
+    Unknown,
+    /// Right.
+    Good,
+    /// Wrong.
+    Bad,
+}
+
+/// Why two packets were not chained; both are given back.
+#[derive(Debug)]
+pub struct ChainTooLong {
+    /// The packet that was to be first.
+    pub head: Mbuf,
+    /// The packet that was to follow.
+    pub tail: Mbuf,
+}
+
+/// One segment of a chain, by pointer. Valid as long as the `Mbuf` it was reached through is borrowed.
+#[derive(Clone, Copy)]
+struct Segment(NonNull<rte_mbuf>);
+
+impl Segment {
+    #[inline(always)]
+    fn get<T: Copy>(self, offset: u32) -> T {
+        // SAFETY: `offset` is a SHIM_MBUF_* constant, so it lies inside the struct.
+        let field = unsafe { self.0.as_ptr().cast::<u8>().add(offset as usize) };
+        // SAFETY: every caller names the field's C type as `T`, DPDK aligns it, and the chain is ours to read.
+        unsafe { field.cast::<T>().read() }
+    }
+
+    #[inline(always)]
+    fn set<T: Copy>(self, offset: u32, value: T) {
+        // SAFETY: as in `get`.
+        let field = unsafe { self.0.as_ptr().cast::<u8>().add(offset as usize) };
+        // SAFETY: as in `get`; callers that write hold the `Mbuf` by `&mut`.
+        unsafe { field.cast::<T>().write(value) };
+    }
+
+    #[inline(always)]
+    fn data_off(self) -> u16 {
+        self.get(dpdk_sys::SHIM_MBUF_DATA_OFF)
+    }
+
+    #[inline(always)]
+    fn data_len(self) -> u16 {
+        self.get(dpdk_sys::SHIM_MBUF_DATA_LEN)
+    }
+
+    #[inline(always)]
+    fn buf_len(self) -> u16 {
+        self.get(dpdk_sys::SHIM_MBUF_BUF_LEN)
+    }
+
+    #[inline(always)]
+    fn next(self) -> Option<Segment> {
+        NonNull::new(self.get::<*mut rte_mbuf>(dpdk_sys::SHIM_MBUF_NEXT)).map(Segment)
+    }
+
+    fn last(self) -> Segment {
+        let mut segment = self;
+        while let Some(next) = segment.next() {
+            segment = next;
+        }
+        segment
+    }
+
+    /// Bytes after the data.
+    #[inline(always)]
+    fn tailroom(self) -> u16 {
+        self.buf_len() - self.data_off() - self.data_len()
+    }
+
+    #[inline(always)]
+    fn data_start(self) -> *mut u8 {
+        let buffer: *mut u8 = self.get(dpdk_sys::SHIM_MBUF_BUF_ADDR);
+        // SAFETY: the invariant: `data_off` is at most `buf_len`, the size of the buffer at `buf_addr`.
+        unsafe { buffer.add(usize::from(self.data_off())) }
+    }
+
+    /// The data. The caller chooses the lifetime: that of its borrow of the `Mbuf`.
+    #[inline(always)]
+    unsafe fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: `data_len` bytes from `data_start` lie in the buffer, are initialised (see the module) and
+        // are not written while the caller's borrow lasts.
+        unsafe { std::slice::from_raw_parts(self.data_start(), usize::from(self.data_len())) }
+    }
+}
+
+impl Mbuf {
+    /// Takes ownership of a buffer from DPDK.
+    ///
+    /// # Safety
+    /// `raw` is the first segment of a well-formed chain that nobody else owns.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonNull<rte_mbuf>) -> Mbuf {
+        Mbuf(raw)
+    }
+
+    #[inline(always)]
+    fn head(&self) -> Segment {
+        Segment(self.0)
+    }
+
+    /// The bytes of the first segment: the whole packet if [`Mbuf::nb_segs`] is 1.
+    #[inline]
+    pub fn data(&self) -> &[u8] {
+        // SAFETY: the slice borrows `self`, so the segment is neither freed nor written meanwhile.
+        unsafe { self.head().bytes() }
+    }
+
+    /// The bytes of the first segment, to be changed.
+    #[inline]
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        let head = self.head();
+        // SAFETY: as in `Segment::bytes`; the slice borrows `self` exclusively.
+        unsafe { std::slice::from_raw_parts_mut(head.data_start(), usize::from(head.data_len())) }
+    }
+
+    /// The bytes of every segment in order.
+    #[inline]
+    pub fn segments(&self) -> Segments<'_> {
+        Segments { next: Some(self.head()), of: PhantomData }
+    }
+
+    /// Bytes in all segments together.
+    #[inline]
+    pub fn pkt_len(&self) -> usize {
+        self.head().get::<u32>(dpdk_sys::SHIM_MBUF_PKT_LEN) as usize
+    }
+
+    /// Number of segments, at least 1.
+    #[inline]
+    pub fn nb_segs(&self) -> u16 {
+        self.head().get(dpdk_sys::SHIM_MBUF_NB_SEGS)
+    }
+
+    /// Copies the packet's bytes from `offset` on into `to`, across segments. Returns how many there were.
+    pub fn copy_to(&self, mut offset: usize, to: &mut [u8]) -> usize {
+        let mut copied = 0;
+        for bytes in self.segments() {
+            let Some(bytes) = bytes.get(offset..) else {
+                offset -= bytes.len();
+                continue;
+            };
+            offset = 0;
+            let n = bytes.len().min(to.len() - copied);
+            to[copied..copied + n].copy_from_slice(&bytes[..n]);
+            copied += n;
+            if copied == to.len() {
+                break;
+            }
+        }
+        copied
+    }
+
+    /// Bytes free before the first segment's data.
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        usize::from(self.head().data_off())
+    }
+
+    /// Bytes free after the last segment's data.
+    #[inline]
+    pub fn tailroom(&self) -> usize {
+        usize::from(self.head().last().tailroom())
+    }
+
+    /// Lengthens the last segment by `n` bytes and returns them; they hold whatever was in the buffer.
+    /// `None`, and no change, if they do not fit.
+    #[inline]
+    pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
+        let last = self.head().last();
+        if n > usize::from(last.tailroom()) {
+            return None;
+        }
+        let old = usize::from(last.data_len());
+        // SAFETY: `old + n` bytes from the start lie in the buffer, as just checked.
+        let start = unsafe { last.data_start().add(old) };
+        last.set(dpdk_sys::SHIM_MBUF_DATA_LEN, (old + n) as u16);
+        self.set_pkt_len(self.pkt_len() + n);
+        // SAFETY: the bytes are in the buffer, initialised (see the module), and borrowed exclusively.
+        Some(unsafe { std::slice::from_raw_parts_mut(start, n) })
+    }
+
+    /// Appends a copy of `bytes` to the last segment; false, and no change, if they do not fit.
+    #[inline]
+    #[must_use]
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> bool {
+        self.append(bytes.len()).map(|room| room.copy_from_slice(bytes)).is_some()
+    }
+
+    /// Puts `n` bytes before the first segment's data and returns them; they hold whatever was in the buffer.
+    /// `None`, and no change, if the headroom is smaller.
+    #[inline]
+    pub fn prepend(&mut self, n: usize) -> Option<&mut [u8]> {
+        let head = self.head();
+        if n > self.headroom() {
+            return None;
+        }
+        head.set(dpdk_sys::SHIM_MBUF_DATA_OFF, head.data_off() - n as u16);
+        head.set(dpdk_sys::SHIM_MBUF_DATA_LEN, head.data_len() + n as u16);
+        self.set_pkt_len(self.pkt_len() + n);
+        Some(&mut self.data_mut()[..n])
+    }
+
+    /// Drops `n` bytes from the start of the first segment; false, and no change, if it has fewer.
+    #[inline]
+    #[must_use]
+    pub fn trim_front(&mut self, n: usize) -> bool {
+        let head = self.head();
+        if n > usize::from(head.data_len()) {
+            return false;
+        }
+        head.set(dpdk_sys::SHIM_MBUF_DATA_OFF, head.data_off() + n as u16);
+        head.set(dpdk_sys::SHIM_MBUF_DATA_LEN, head.data_len() - n as u16);
+        self.set_pkt_len(self.pkt_len() - n);
+        true
+    }
+
+    /// Drops `n` bytes from the end of the last segment; false, and no change, if it has fewer.
+    #[inline]
+    #[must_use]
+    pub fn trim_back(&mut self, n: usize) -> bool {
+        let last = self.head().last();
+        if n > usize::from(last.data_len()) {
+            return false;
+        }
+        last.set(dpdk_sys::SHIM_MBUF_DATA_LEN, last.data_len() - n as u16);
+        self.set_pkt_len(self.pkt_len() - n);
+        true
+    }
+
+    /// Makes one packet of two, without copying: `tail`'s segments follow `self`'s.
+    pub fn chain(self, tail: Mbuf) -> Result<Mbuf, Box<ChainTooLong>> {
+        // SAFETY: both are whole packets; on success the second belongs to the first.
+        if unsafe { dpdk_sys::rte_pktmbuf_chain(self.0.as_ptr(), tail.0.as_ptr()) } != 0 {
+            return Err(Box::new(ChainTooLong { head: self, tail }));
+        }
+        std::mem::forget(tail);
+        Ok(self)
+    }
+
+    /// The port it was received on; meaningless for an allocated one.
+    #[inline]
+    pub fn port(&self) -> u16 {
+        self.head().get(dpdk_sys::SHIM_MBUF_PORT)
+    }
+
+    /// The NIC's hash of the flow, if it delivered one.
+    #[inline]
+    pub fn rss_hash(&self) -> Option<u32> {
+        let has = self.flags() & dpdk_sys::SHIM_RX_RSS_HASH != 0;
+        has.then(|| self.head().get(dpdk_sys::SHIM_MBUF_HASH_RSS))
+    }
+
+    /// The tag control information of a VLAN tag that the NIC has removed from the packet, in CPU order.
+    #[inline]
+    pub fn stripped_vlan(&self) -> Option<u16> {
+        let has = self.flags() & dpdk_sys::SHIM_RX_VLAN_STRIPPED != 0;
+        has.then(|| self.head().get(dpdk_sys::SHIM_MBUF_VLAN_TCI))
+    }
+
+    /// The NIC's word on the IPv4 header checksum.
+    #[inline]
+    pub fn ip_checksum(&self) -> Checksum {
+        match self.flags() & dpdk_sys::SHIM_RX_IP_CKSUM_MASK {
+            dpdk_sys::SHIM_RX_IP_CKSUM_GOOD => Checksum::Good,
+            dpdk_sys::SHIM_RX_IP_CKSUM_BAD => Checksum::Bad,
+            _ => Checksum::Unknown,
+        }
+    }
+
+    /// The NIC's word on the UDP or TCP checksum.
+    #[inline]
+    pub fn l4_checksum(&self) -> Checksum {
+        match self.flags() & dpdk_sys::SHIM_RX_L4_CKSUM_MASK {
+            dpdk_sys::SHIM_RX_L4_CKSUM_GOOD => Checksum::Good,
+            dpdk_sys::SHIM_RX_L4_CKSUM_BAD => Checksum::Bad,
+            _ => Checksum::Unknown,
+        }
+    }
+
+    #[inline(always)]
+    fn flags(&self) -> u64 {
+        self.head().get(dpdk_sys::SHIM_MBUF_OL_FLAGS)
+    }
+
+    #[inline(always)]
+    fn set_pkt_len(&mut self, len: usize) {
+        self.head().set(dpdk_sys::SHIM_MBUF_PKT_LEN, len as u32);
+    }
+}
+
+impl Drop for Mbuf {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the chain is ours and nobody uses it after this.
+        unsafe { dpdk_sys::rte_pktmbuf_free(self.0.as_ptr()) };
+    }
+}
+
+impl fmt::Debug for Mbuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mbuf({} bytes in {} segments)", self.pkt_len(), self.nb_segs())
+    }
+}
+
+/// Iterator over a packet's segments, from [`Mbuf::segments`].
+pub struct Segments<'a> {
+    next: Option<Segment>,
+    of: PhantomData<&'a Mbuf>,
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let segment = self.next?;
+        self.next = segment.next();
+        // SAFETY: the segment belongs to the packet borrowed for 'a.
+        Some(unsafe { segment.bytes() })
+    }
+}

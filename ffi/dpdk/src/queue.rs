@@ -1,0 +1,87 @@
+//! Receive and transmit queues: the packet path.
+//!
+//! A queue handle has one owner and can move to another thread, but two threads cannot use it at once: DPDK's
+//! queues are not made for that. It keeps its port open.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::burst::MbufBurst;
+use crate::port::{OpenPort, PortId};
+
+/// A port's receive queue.
+#[derive(Debug)]
+pub struct RxQueue {
+    port: u16,
+    queue: u16,
+    keeps_open: Arc<OpenPort>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+/// A port's transmit queue.
+#[derive(Debug)]
+pub struct TxQueue {
+    port: u16,
+    queue: u16,
+    keeps_open: Arc<OpenPort>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl RxQueue {
+    /// For each queue number of each port this is called once: that makes the handle the only one.
+    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16) -> RxQueue {
+        RxQueue { port: port.id().0, queue, keeps_open: Arc::clone(port), not_sync: PhantomData }
+    }
+
+    /// Appends what has arrived to `burst`, as far as there is room, and returns how many packets that were.
+    ///
+    /// Give an empty burst: vector drivers round the room down to a multiple of 8 and receive nothing into less.
+    #[inline]
+    pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
+        const { assert!(N % 8 == 0, "some drivers receive in multiples of 8 only") };
+        burst.append(|slots, room| {
+            // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
+            // has room for `room` packets.
+            unsafe { dpdk_sys::rte_eth_rx_burst(self.port, self.queue, slots, room) }
+        })
+    }
+
+    /// The queue's port.
+    pub fn port(&self) -> PortId {
+        self.keeps_open.id()
+    }
+
+    /// The queue's number.
+    pub fn index(&self) -> u16 {
+        self.queue
+    }
+}
+
+impl TxQueue {
+    /// See [`RxQueue::new`].
+    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16) -> TxQueue {
+        TxQueue { port: port.id().0, queue, keeps_open: Arc::clone(port), not_sync: PhantomData }
+    }
+
+    /// Sends the packets in order and returns how many the driver took. Those it did not take stay in `burst`,
+    /// at its front and in order, owned by the caller: try again or drop them.
+    #[inline]
+    pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
+        burst.take_front(|packets, count| {
+            // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and the
+            // `count` packets are owned by the burst, which gives up those that are taken.
+            unsafe { dpdk_sys::rte_eth_tx_burst(self.port, self.queue, packets, count) }
+        })
+    }
+
+    /// The queue's port.
+    pub fn port(&self) -> PortId {
+        self.keeps_open.id()
+    }
+
+    /// The queue's number.
+    pub fn index(&self) -> u16 {
+        self.queue
+    }
+}

@@ -1,0 +1,90 @@
+//! What the tests of virtual devices share. One test per file: DPDK starts once per process.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dpdk::{Eal, EalConfig, Mbuf, MbufBurst, Memory, Mempool, PoolConfig, RxQueue, TxQueue};
+
+/// DPDK on ordinary memory, without PCI, as on any laptop.
+pub fn eal() -> Eal {
+    let config = EalConfig { memory: Memory::NoHuge { mb: 512 }, ..EalConfig::default() };
+    Eal::init(config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A pool of `count` buffers of `data_room` bytes, without caches so that counts are exact.
+pub fn pool(eal: &Eal, count: u32, data_room: u16) -> Arc<Mempool> {
+    let config = PoolConfig { name: "test".into(), count, cache: 0, data_room, socket: None };
+    Mempool::new(eal, config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// An experimental (EtherType 0x88b5) broadcast frame of `len` bytes whose content depends on `seed`.
+pub fn frame(len: usize, seed: u8) -> Vec<u8> {
+    let mut bytes = vec![0xff; 6];
+    bytes.extend([0x02, 0, 0, 0, 0, seed]);
+    bytes.extend([0x88, 0xb5]);
+    bytes.extend((bytes.len()..len).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ seed));
+    bytes
+}
+
+/// Whether `bytes` is a frame made by [`frame`]: the kernel sends frames of its own on its interfaces.
+pub fn is_ours(bytes: &[u8]) -> bool {
+    bytes.get(12..14) == Some(&[0x88, 0xb5])
+}
+
+/// A packet holding `bytes`, in as many buffers as it takes.
+pub fn packet(pool: &Mempool, bytes: &[u8]) -> Mbuf {
+    let mut segments = bytes.chunks(usize::from(pool.data_room())).map(|chunk| {
+        let mut mbuf = pool.alloc().expect("the pool has buffers");
+        assert!(mbuf.extend_from_slice(chunk));
+        mbuf
+    });
+    let first = segments.next().expect("a frame is not empty");
+    segments.fold(first, |head, tail| head.chain(tail).expect("a chain is shorter than 65535 segments"))
+}
+
+/// A packet's bytes, gathered.
+pub fn bytes(mbuf: &Mbuf) -> Vec<u8> {
+    let gathered: Vec<u8> = mbuf.segments().flatten().copied().collect();
+    assert_eq!(gathered.len(), mbuf.pkt_len());
+    assert_eq!(mbuf.segments().count(), usize::from(mbuf.nb_segs()));
+    gathered
+}
+
+/// Sends one packet, trying for five seconds.
+pub fn send(tx: &mut TxQueue, mbuf: Mbuf) {
+    let mut burst = MbufBurst::<32>::new();
+    burst.push(mbuf).expect("an empty burst has room");
+    let sent = within(Duration::from_secs(5), || (tx.burst(&mut burst) == 1).then_some(()));
+    assert!(sent.is_some(), "the packet is not taken");
+}
+
+/// Receives the next of our frames, waiting for five seconds.
+pub fn receive(rx: &mut RxQueue) -> Option<Mbuf> {
+    let mut burst = MbufBurst::<32>::new();
+    within(Duration::from_secs(5), || {
+        rx.burst(&mut burst);
+        let mut ours = None;
+        for mbuf in burst.drain() {
+            if is_ours(&bytes(&mbuf)) {
+                assert!(ours.is_none(), "more frames than were sent");
+                ours = Some(mbuf);
+            }
+        }
+        ours
+    })
+}
+
+/// Calls `attempt` until it gives something or the time is up.
+pub fn within<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(result) = attempt() {
+            return Some(result);
+        }
+        if Instant::now() > end {
+            return None;
+        }
+        std::thread::yield_now();
+    }
+}
