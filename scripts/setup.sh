@@ -53,7 +53,7 @@ install_packages() {
         echo 'wireshark-common wireshark-common/install-setuid boolean false' | as_root debconf-set-selections
     fi
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get -q=2 -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}" </dev/null >&2 ||
+        apt-get -q=2 -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}" </dev/null >/dev/null ||
         die "apt-get could not install ${missing[*]}; its message is above"
 }
 
