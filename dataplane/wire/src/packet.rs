@@ -1,0 +1,135 @@
+//! Packets to send: extension headers in a small buffer, and the whole of a packet's headers with their iCRC.
+
+use crate::header::{Bth, ExtHeader};
+use crate::icrc::{ICRC_LEN, Icrc};
+use crate::template::HeaderTemplate;
+
+/// Extension headers in wire order, in place.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtHeaders {
+    bytes: [u8; Self::MAX_LEN],
+    len: u8,
+}
+
+impl ExtHeaders {
+    /// Bytes of the longest set: RDETH, DETH and AtomicETH.
+    pub const MAX_LEN: usize = 40;
+
+    /// No headers.
+    pub const EMPTY: ExtHeaders = ExtHeaders { bytes: [0; Self::MAX_LEN], len: 0 };
+
+    /// These headers and one more: `ExtHeaders::EMPTY.with(reth).with(imm)`.
+    ///
+    /// # Panics
+    /// When the sum is longer than [`MAX_LEN`](Self::MAX_LEN), which no packet's headers are.
+    #[inline]
+    #[must_use]
+    pub fn with(mut self, header: impl ExtHeader) -> ExtHeaders {
+        let written = header.emit(&mut self.bytes[usize::from(self.len)..]);
+        self.len += written.expect("the headers of one packet fit") as u8;
+        self
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Their number.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// True without headers.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Default for ExtHeaders {
+    fn default() -> Self {
+        ExtHeaders::EMPTY
+    }
+}
+
+impl PartialEq for ExtHeaders {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for ExtHeaders {}
+
+/// Most bytes that [`write_headers`] writes.
+pub const MAX_HEADERS_LEN: usize = HeaderTemplate::MAX_LEN + Bth::LEN + ExtHeaders::MAX_LEN;
+
+/// Most bytes of a packet besides its payload: headers, pad, iCRC.
+pub const MAX_OVERHEAD: usize = MAX_HEADERS_LEN + 3 + ICRC_LEN;
+
+/// Headers that were written.
+#[derive(Clone, Copy, Debug)]
+pub struct TxHeaders {
+    /// Their length: the payload goes behind them.
+    pub len: usize,
+    /// The iCRC so far: payload and pad are to follow.
+    pub icrc: Icrc,
+}
+
+/// Writes all headers of a packet with a payload of `payload_len` bytes and the BTH's pad to the beginning of `out`.
+/// What follows them is the caller's: payload, pad, and the iCRC over both. Bytes behind the headers, up to
+/// [`MAX_HEADERS_LEN`], may be overwritten, so headers come first.
+///
+/// # Panics
+/// When `out` is shorter than the headers; [`MAX_HEADERS_LEN`] is always enough.
+#[inline]
+pub fn write_headers(
+    template: &HeaderTemplate,
+    bth: &Bth,
+    ext: &ExtHeaders,
+    ip_id: u16,
+    payload_len: usize,
+    out: &mut [u8],
+) -> TxHeaders {
+    let own_len = Bth::LEN + ext.len();
+    let transport_len = own_len + payload_len + usize::from(bth.pad_count) + ICRC_LEN;
+    let lower_len = template.emit(out, ip_id, transport_len);
+
+    let mut own = [0; Bth::LEN + ExtHeaders::MAX_LEN];
+    own[..Bth::LEN].copy_from_slice(&bth.to_bytes());
+    own[Bth::LEN..].copy_from_slice(&ext.bytes);
+    let place = &mut out[lower_len..];
+    match place.first_chunk_mut() {
+        Some(room) => *room = own,
+        None => place[..own_len].copy_from_slice(&own[..own_len]),
+    }
+
+    own[4] = 0xFF; // FECN, BECN and reserved bits are not covered
+    let mut icrc = template.icrc(ip_id, transport_len);
+    icrc.update(&own[..own_len]);
+    TxHeaders { len: lower_len + own_len, icrc }
+}
+
+/// Builds a whole frame (without FCS) in `out`, which is cleared before. The pad count is set by the payload, whatever the
+/// BTH says.
+pub fn build_frame(
+    template: &HeaderTemplate,
+    bth: &Bth,
+    ext: &ExtHeaders,
+    ip_id: u16,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) {
+    let bth = Bth { pad_count: Bth::pad_for(payload.len()), ..*bth };
+    let pad = &[0; 3][..usize::from(bth.pad_count)];
+    out.clear();
+    out.resize(MAX_HEADERS_LEN, 0);
+    let TxHeaders { len, mut icrc } = write_headers(template, &bth, ext, ip_id, payload.len(), out);
+    icrc.update(payload);
+    icrc.update(pad);
+    out.truncate(len);
+    out.extend_from_slice(payload);
+    out.extend_from_slice(pad);
+    out.extend_from_slice(&icrc.to_wire());
+}
