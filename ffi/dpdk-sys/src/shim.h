@@ -5,11 +5,18 @@
  * generated wrapper. This file adds what bindgen cannot express by itself:
  *   - flags that are function-like macros (RTE_BIT64),
  *   - offsets in struct rte_mbuf, whose fields live in anonymous unions since 24.03,
- *   - rte_errno and rte_eth_link, which are a macro and a changing union.
+ *   - rte_errno and rte_eth_link, which are a macro and a changing union,
+ *   - the MTU of a kernel interface, a question to the kernel that only C can put briefly.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_dev.h>
@@ -78,4 +85,21 @@ shim_link(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex)
 	*up = link.link_status == RTE_ETH_LINK_UP;
 	*full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
 	return rc;
+}
+
+/* The MTU of a kernel interface in this thread's network namespace (/sys may show another); -1 if none. */
+static inline int
+shim_interface_mtu(unsigned int if_index)
+{
+	struct ifreq request;
+	int mtu = -1;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	memset(&request, 0, sizeof(request));
+	if (if_indextoname(if_index, request.ifr_name) != NULL && ioctl(fd, SIOCGIFMTU, &request) == 0)
+		mtu = request.ifr_mtu;
+	close(fd);
+	return mtu;
 }

@@ -10,6 +10,7 @@ pub mod hugepages;
 
 pub use config::{EalConfig, LogLevel, Memory, Pci};
 pub use error::EalError;
+pub(crate) use error::in_parentheses;
 pub use hugepages::Hugepages;
 
 use std::collections::{HashMap, HashSet};
@@ -53,6 +54,8 @@ pub(crate) struct Ports {
 pub(crate) struct Device {
     /// Its name on the vdev bus.
     pub name: String,
+    /// The longest frame that passes, where the driver has a limit that it does not tell.
+    pub longest_frame: Option<u16>,
     /// The rings behind a port made by [`crate::ring::ring_pair`], shared with its twin.
     pub rings: Option<Arc<Rings>>,
 }
@@ -81,7 +84,7 @@ impl Eal {
             .spawn(move || start(&arguments))
             .map_err(|error| EalError::Thread(error.to_string()))?
             .join()
-            .unwrap_or_else(|_| Err(Errno::EINVAL));
+            .unwrap_or(Err(Errno::EINVAL));
         let runtime_directory = runtime_directory(&config.prefix());
         if let Err(errno) = started {
             remove_runtime_directory(&runtime_directory);
@@ -108,6 +111,10 @@ impl Eal {
         // Held throughout: DPDK does not promise that devices can be plugged from several threads at once.
         let mut ports = self.ports();
         log::forget();
+        // DPDK calls it a success to add what is there already, which would give a port two owners.
+        if raw::by_name(vdev.name()).is_ok() {
+            return Err(device_error(vdev, Errno::EEXIST));
+        }
         let name = CString::new(vdev.name()).map_err(|_| EalError::NulInArgument(vdev.name().to_owned()))?;
         let args = CString::new(vdev.args()).map_err(|_| EalError::NulInArgument(vdev.args().to_owned()))?;
         // SAFETY: the three arguments are NUL-terminated strings that outlive the call, and EAL is started.
@@ -157,7 +164,10 @@ impl Eal {
 /// Notes a device that DPDK has just probed, so that it is removed with its port.
 fn adopt(ports: &mut Ports, vdev: &Vdev) -> Result<PortId, EalError> {
     let port = raw::by_name(vdev.name()).map_err(|errno| device_error(vdev, errno))?;
-    ports.unopened.insert(port, Device { name: vdev.name().to_owned(), rings: None });
+    ports.unopened.insert(
+        port,
+        Device { name: vdev.name().to_owned(), longest_frame: vdev.longest_frame(), rings: None },
+    );
     Ok(port)
 }
 
@@ -223,7 +233,7 @@ fn start(arguments: &[CString]) -> Result<(), Errno> {
 }
 
 fn device_error(vdev: &Vdev, errno: Errno) -> EalError {
-    EalError::Device { device: vdev.argument(), errno, said: log::said() }
+    EalError::device(vdev.argument(), errno)
 }
 
 /// The CPUs this thread may run on, in the kernel's list format.

@@ -1,6 +1,7 @@
 //! Ports: network devices, physical or virtual, opened with what their driver offers.
 
 mod config;
+mod interface;
 pub(crate) mod raw;
 mod stats;
 
@@ -12,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dpdk_sys as sys;
 
-use crate::eal::{Device, Eal, close_device};
+use crate::eal::{Device, Eal, close_device, in_parentheses};
 use crate::errno::Errno;
 use crate::log;
 use crate::mempool::Mempool;
 use crate::queue::{RxQueue, TxQueue};
-use config::{Offer, Plan};
+use config::{MtuLimits, Offer, Plan};
 
 /// DPDK's number of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +79,7 @@ pub enum PortError {
         why: String,
     },
     /// The driver refused a step.
-    #[error("{port} ({driver}) refuses to {step}: {errno}{said}")]
+    #[error("{port} ({driver}) refuses to {step}: {errno}{}", in_parentheses(said))]
     Driver {
         /// The port.
         port: PortId,
@@ -88,7 +89,7 @@ pub enum PortError {
         step: &'static str,
         /// Its reason as a number.
         errno: Errno,
-        /// What the driver printed, in parentheses, if anything.
+        /// What the driver printed.
         said: String,
     },
 }
@@ -158,7 +159,8 @@ impl Port {
         check(id, config, pools)?;
         log::forget();
         let name = raw::name(id).unwrap_or_default();
-        let negotiated = Opening::new(id)?.run(config, pools)?;
+        let longest_frame = ports.unopened.get(&id).and_then(|device| device.longest_frame);
+        let negotiated = Opening::new(id, longest_frame)?.run(config, pools)?;
         ports.open.insert(id);
         let open = Arc::new(OpenPort {
             id,
@@ -204,7 +206,8 @@ impl Port {
         self.control("tell its link state", raw::link)
     }
 
-    /// The largest IP packet that passes now.
+    /// The largest IP packet that passes now, as the driver tells; for a port on a kernel interface see
+    /// [`Negotiated::mtu`].
     pub fn mtu(&self) -> Result<u16, PortError> {
         self.control("tell its MTU", raw::mtu)
     }
@@ -303,25 +306,35 @@ struct Opening {
     id: PortId,
     info: sys::rte_eth_dev_info,
     driver: String,
+    /// See [`Device::longest_frame`].
+    longest_frame: Option<u16>,
 }
 
 impl Opening {
-    fn new(id: PortId) -> Result<Opening, PortError> {
+    fn new(id: PortId, longest_frame: Option<u16>) -> Result<Opening, PortError> {
         match raw::info(id) {
-            Ok(info) => Ok(Opening { id, driver: raw::driver(&info), info }),
+            Ok(info) => Ok(Opening { id, driver: raw::driver(&info), info, longest_frame }),
             Err(_) => Err(PortError::NoSuchPort(id.0.to_string())),
         }
     }
 
     fn run(&self, config: &PortConfig, pools: &[Arc<Mempool>]) -> Result<Negotiated, PortError> {
         let data_room = pools.iter().map(|pool| pool.data_room()).min().unwrap_or(0);
-        let plan = Plan::make(config, &Offer::of(&self.info), data_room);
+        let limits = MtuLimits {
+            data_room,
+            longest_frame: self.longest_frame,
+            interface: interface::borrowed_mtu(&self.driver, &self.info),
+        };
+        let plan = Plan::make(config, &Offer::of(&self.info), &limits);
         self.configure(&plan)?;
         let (rx_descriptors, tx_descriptors) =
             raw::adjust_descriptors(self.id, config.rx_descriptors, config.tx_descriptors)
                 .map_err(|errno| self.error("take descriptors", errno))?;
         self.setup_queues(&plan, rx_descriptors, tx_descriptors, pools)?;
-        let mtu = self.settle_mtu(&plan)?;
+        let mtu = match plan.interface_mtu {
+            Some(mtu) => mtu,
+            None => self.settle_mtu(&plan)?,
+        };
         raw::start(self.id).map_err(|errno| self.error("start", errno))?;
         if config.promiscuous {
             let _ = raw::set_promiscuous(self.id, true); // The result is read back below.
@@ -396,8 +409,8 @@ impl Opening {
 
     /// Sets the MTU once more by its own function and asks what came of it.
     ///
-    /// Some drivers apply an MTU only there (`net_af_packet`, whose frames must also fit its ring), some only
-    /// when configured. A refusal as such is not an error: the driver says below what holds.
+    /// Some drivers apply an MTU only there, some only when configured. A refusal as such is not an error: the
+    /// driver says below what holds.
     fn settle_mtu(&self, plan: &Plan) -> Result<u16, PortError> {
         let configured = raw::mtu(self.id).map_err(|errno| self.error("tell its MTU", errno))?;
         for &mtu in plan.mtus.iter().filter(|&&mtu| mtu <= configured) {
@@ -410,10 +423,6 @@ impl Opening {
     }
 
     fn error(&self, step: &'static str, errno: Errno) -> PortError {
-        let said = match log::said() {
-            said if said.is_empty() => said,
-            said => format!(" ({said})"),
-        };
-        PortError::Driver { port: self.id, driver: self.driver.clone(), step, errno, said }
+        PortError::Driver { port: self.id, driver: self.driver.clone(), step, errno, said: log::said() }
     }
 }

@@ -19,12 +19,17 @@ use crate::vdev::{VdevError, check_name};
 /// "_a_65535" added here.
 const LONGEST_NAME: usize = 20;
 
+/// The most queues the driver has room for (RTE_PMD_RING_MAX_RX_RINGS of DPDK's build).
+const MOST_QUEUES: u16 = 16;
+/// The largest ring worth asking for: DPDK rounds up to a power of two and counts in 31 bits.
+const LARGEST_SIZE: u32 = 1 << 24;
+
 /// The shape of a ring pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingConfig {
     /// Queues of each port, 1 to 16.
     pub queues: u16,
-    /// Packets each queue holds.
+    /// Packets each queue holds, 1 to 2^24.
     pub size: u32,
     /// NUMA socket of the rings; `None` for any.
     pub socket: Option<u32>,
@@ -46,10 +51,18 @@ pub enum RingError {
     /// The name is too long for the rings' names made from it.
     #[error("the ring pair's name {0:?} is too long: at most {LONGEST_NAME} bytes")]
     LongName(String),
-    /// A ring could not be made.
+    /// There cannot be so many queues, or such large ones.
     #[error(
-        "no ring of {size} packets for {name}: {errno}; a size is 1 to 2^31 - 1, a name is used once, and memory must suffice"
+        "a ring pair of {queues} queues of {size} packets cannot be: 1 to {MOST_QUEUES} queues of 1 to {LARGEST_SIZE}"
     )]
+    Shape {
+        /// Queues asked for.
+        queues: u16,
+        /// Packets per queue asked for.
+        size: u32,
+    },
+    /// A ring could not be made.
+    #[error("no ring of {size} packets for {name}: {errno}; a name is used once, and memory must suffice")]
     Ring {
         /// The pair's name.
         name: String,
@@ -78,7 +91,7 @@ impl Rings {
         let socket = config.socket.map_or(SOCKET_ID_ANY, |socket| socket as i32);
         // One producer and one consumer: a queue handle has one owner, and it takes `&mut` to use it.
         let flags = RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ;
-        // SAFETY: EAL is started and the name outlives the call; DPDK refuses sizes out of range.
+        // SAFETY: EAL is started, the name outlives the call, and the size is in range.
         let ring = unsafe { dpdk_sys::rte_ring_create(c_name.as_ptr(), config.size, socket, flags) };
         self.0.push(NonNull::new(ring).ok_or_else(Errno::last)?);
         Ok(())
@@ -118,6 +131,10 @@ pub fn ring_pair(eal: &Eal, name: &str, config: &RingConfig) -> Result<(PortId, 
     if check_name(name)?.len() > LONGEST_NAME {
         return Err(RingError::LongName(name.to_owned()));
     }
+    let (queues, size) = (config.queues, config.size);
+    if !(1..=MOST_QUEUES).contains(&queues) || !(1..=LARGEST_SIZE).contains(&size) {
+        return Err(RingError::Shape { queues, size });
+    }
     let mut rings = Rings(Vec::new());
     for direction in ["a", "b"] {
         for queue in 0..config.queues {
@@ -156,11 +173,7 @@ fn port_from_rings(
     let rc = unsafe {
         dpdk_sys::rte_eth_from_rings(c_name.as_ptr(), rx.as_ptr(), queues, tx.as_ptr(), queues, socket)
     };
-    let port = u16::try_from(rc).map(PortId).map_err(|_| EalError::Device {
-        device: device.clone(),
-        errno: Errno::last(),
-        said: log::said(),
-    })?;
-    ports.unopened.insert(port, Device { name: device, rings: Some(Arc::clone(rings)) });
+    let port = u16::try_from(rc).map(PortId).map_err(|_| EalError::device(device.clone(), Errno::last()))?;
+    ports.unopened.insert(port, Device { name: device, longest_frame: None, rings: Some(Arc::clone(rings)) });
     Ok(port)
 }

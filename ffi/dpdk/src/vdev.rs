@@ -10,6 +10,8 @@ use std::path::Path;
 pub struct Vdev {
     name: String,
     args: String,
+    /// The longest frame that passes, where the driver has a limit that it does not tell.
+    longest_frame: Option<u16>,
 }
 
 /// Why a device cannot be described to DPDK.
@@ -41,6 +43,13 @@ const LONGEST_NAME: usize = dpdk_sys::RTE_ETH_NAME_MAX_LEN as usize - 1;
 /// The longest network interface name Linux takes (IFNAMSIZ with its NUL is 16).
 const LONGEST_INTERFACE: usize = 15;
 
+/// Frame slots of an `af_packet` ring: the driver's default, and ours for jumbo frames.
+const AF_PACKET_SLOT: u16 = 2048;
+const AF_PACKET_JUMBO_SLOT: u16 = 16_384;
+/// Bytes of a slot that the kernel uses itself before a received Ethernet frame (struct tpacket2_hdr and
+/// struct sockaddr_ll, with the network header aligned to 16).
+const AF_PACKET_SLOT_OVERHEAD: u16 = 66;
+
 /// Data room for the buffers of an `af_packet` port with jumbo frames: it must exceed the frame size of
 /// [`Vdev::af_packet`], or the driver refuses the pool.
 pub const AF_PACKET_JUMBO_DATA_ROOM: u16 = 18_304;
@@ -48,6 +57,7 @@ pub const AF_PACKET_JUMBO_DATA_ROOM: u16 = 18_304;
 impl Vdev {
     /// A kernel interface called `interface` that the process makes (needs CAP_NET_ADMIN).
     ///
+    /// - The MTU is at most 1504 in DPDK 22.11: the driver takes no longer frames to send.
     /// - What the port sends, the kernel receives on the interface, and the other way round.
     /// - The port's MAC is the interface's too. Where the kernel is to talk *to* the port (ping, ARP), the two
     ///   must differ: change the interface's MAC (`ip link set dev IF address ...`) after the port has started.
@@ -63,16 +73,18 @@ impl Vdev {
 
     /// An existing kernel interface, through a packet socket (needs CAP_NET_RAW).
     ///
-    /// - With `jumbo`, frames up to 9000 bytes and more pass, and the pool needs
-    ///   [`AF_PACKET_JUMBO_DATA_ROOM`]. Without, frames over about 1.9 KB are dropped in silence.
-    /// - Setting the port's MTU sets the interface's.
+    /// - With `jumbo`, frames up to 16318 bytes pass, and the pool needs [`AF_PACKET_JUMBO_DATA_ROOM`]. Without,
+    ///   frames over 1982 bytes are dropped in silence.
+    /// - The interface's MTU counts; [`crate::Port::open`] does not change it.
     /// - The kernel's own stack also sees what arrives; keep it quiet with an interface without addresses.
     pub fn af_packet(suffix: &str, interface: &str, queues: u16, jumbo: bool) -> Result<Vdev, VdevError> {
         let mut args = format!("iface={},qpairs={queues}", check_interface(interface)?);
+        let slot = if jumbo { AF_PACKET_JUMBO_SLOT } else { AF_PACKET_SLOT };
         if jumbo {
-            args += ",blocksz=65536,framesz=16384,framecnt=512";
+            args += &format!(",blocksz=65536,framesz={slot},framecnt=512");
         }
-        Vdev::new("net_af_packet", suffix, args)
+        let vdev = Vdev::new("net_af_packet", suffix, args)?;
+        Ok(Vdev { longest_frame: Some(slot - AF_PACKET_SLOT_OVERHEAD), ..vdev })
     }
 
     /// One end of a shared-memory link between two processes, named by `socket` and `id`.
@@ -125,7 +137,7 @@ impl Vdev {
     /// Any device by name and arguments, as after EAL's `--vdev`, for drivers this module does not know.
     pub fn custom(name: &str, args: &str) -> Result<Vdev, VdevError> {
         check_name(name)?;
-        Ok(Vdev { name: name.to_owned(), args: args.to_owned() })
+        Ok(Vdev { name: name.to_owned(), args: args.to_owned(), longest_frame: None })
     }
 
     /// The device's name on DPDK's vdev bus and the name of its port.
@@ -143,10 +155,14 @@ impl Vdev {
         if self.args.is_empty() { self.name.clone() } else { format!("{},{}", self.name, self.args) }
     }
 
+    pub(crate) fn longest_frame(&self) -> Option<u16> {
+        self.longest_frame
+    }
+
     fn new(driver: &str, suffix: &str, args: String) -> Result<Vdev, VdevError> {
         let name = format!("{driver}_{suffix}");
         check_name(&name)?;
-        Ok(Vdev { name, args })
+        Ok(Vdev { name, args, longest_frame: None })
     }
 }
 

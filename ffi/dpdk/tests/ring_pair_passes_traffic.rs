@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::slice::from_ref;
+
 use common::{bytes, eal, frame, packet, pool, receive, send};
 use dpdk::port::ports;
 use dpdk::ring::{RingConfig, ring_pair};
@@ -17,8 +19,8 @@ fn ring_pair_passes_traffic() {
     assert_eq!(names, ["net_ring_pair_a", "net_ring_pair_b"]);
 
     let config = PortConfig { queues: 2, mtu: 9000, ..PortConfig::default() };
-    let mut a = Port::open(&eal, a, &config, &[pool.clone()]).unwrap();
-    let mut b = Port::open(&eal, b, &config, &[pool.clone()]).unwrap();
+    let mut a = Port::open(&eal, a, &config, from_ref(&pool)).unwrap();
+    let mut b = Port::open(&eal, b, &config, from_ref(&pool)).unwrap();
     assert_eq!((a.negotiated().driver.as_str(), a.negotiated().queues), ("net_ring", 2));
     assert_eq!(a.negotiated().mtu, 9000, "{}", a.negotiated());
     assert!(a.negotiated().tx_multi_segs);

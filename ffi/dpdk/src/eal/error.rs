@@ -1,6 +1,7 @@
 //! Why DPDK did not start, or a device did not come up, with what to do about it.
 
 use crate::errno::Errno;
+use crate::log;
 
 /// Why an EAL operation failed. `Display` is a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +54,12 @@ pub enum EalError {
     #[error("no thread to start DPDK in: {0}")]
     Thread(String),
     /// A virtual device did not come up.
-    #[error("the device {device} does not come up: {errno} ({said}); {}", device_hint(*errno))]
+    #[error("the device {device} does not come up{}{}; {}", device_reason(*errno), in_parentheses(said), device_hint(*errno))]
     Device {
         /// The device's name and arguments.
         device: String,
-        /// The reason as a number.
-        errno: Errno,
+        /// The reason as a number, if the driver gives one.
+        errno: Option<Errno>,
         /// What DPDK and the driver printed.
         said: String,
     },
@@ -73,22 +74,35 @@ pub enum EalError {
     },
 }
 
-fn device_hint(errno: Errno) -> &'static str {
+fn device_reason(errno: Option<Errno>) -> String {
+    errno.map_or_else(String::new, |errno| format!(": {errno}"))
+}
+
+/// What was printed, if anything, as part of a sentence.
+pub(crate) fn in_parentheses(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(" ({said})") }
+}
+
+fn device_hint(errno: Option<Errno>) -> &'static str {
     match errno {
-        Errno::EPERM | Errno::EACCES => "run as root or give the program CAP_NET_ADMIN and CAP_NET_RAW",
-        Errno::EEXIST => "a device of that name exists already; choose another name",
-        Errno::ENODEV | Errno::ENOENT => {
-            "check that the interface or file in its arguments exists and that the driver's plugin is installed"
-        }
-        Errno::EINVAL => "check its arguments",
-        Errno::ENOMEM => "give DPDK more memory",
+        Some(Errno::EACCES) => "run as root or give the program CAP_NET_ADMIN and CAP_NET_RAW",
+        Some(Errno::EEXIST) => "a device of that name exists already; choose another name",
+        Some(Errno::EINVAL) => "check its arguments",
+        Some(Errno::ENOMEM) => "give DPDK more memory",
         _ => {
-            "check that the interface, socket or file in its arguments exists and that you may use it (root, CAP_NET_ADMIN)"
+            "check that its driver is installed, that the interface, socket or file in its arguments exists, and \
+             that you may use it (root, or CAP_NET_ADMIN and CAP_NET_RAW)"
         }
     }
 }
 
 impl EalError {
+    /// A device that failed just now. Drivers without a reason return -1, which would read as EPERM.
+    pub(crate) fn device(device: String, errno: Errno) -> EalError {
+        let errno = (errno != Errno::EPERM).then_some(errno);
+        EalError::Device { device, errno, said: log::said() }
+    }
+
     /// Sorts a failed `rte_eal_init` by its number; `hugepages` says whether hugepages were asked for and none
     /// are free, which DPDK reports under several numbers.
     pub(super) fn from_init(errno: Errno, said: String, no_hugepages: bool) -> EalError {

@@ -147,6 +147,17 @@ impl Offer {
     }
 }
 
+/// What bounds the MTU besides the driver's word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MtuLimits {
+    /// Bytes in a buffer of the smallest pool.
+    pub data_room: u16,
+    /// The longest frame, where the driver has a limit that it does not tell.
+    pub longest_frame: Option<u16>,
+    /// The MTU of the kernel interface that the port borrows.
+    pub interface: Option<u16>,
+}
+
 /// What to configure a port with. MTUs are tried in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -155,11 +166,12 @@ pub(super) struct Plan {
     pub tx_offloads: u64,
     pub rss_flows: u64,
     pub mtus: Vec<u16>,
+    /// The MTU that holds on a borrowed kernel interface, whatever the driver takes.
+    pub interface_mtu: Option<u16>,
 }
 
 impl Plan {
-    /// `data_room` is that of the smallest pool.
-    pub fn make(config: &PortConfig, offer: &Offer, data_room: u16) -> Plan {
+    pub fn make(config: &PortConfig, offer: &Offer, limits: &MtuLimits) -> Plan {
         let queues = config.queues.min(offer.max_queues).max(1);
         let wish = |wanted: bool, flags: u64| if wanted { flags } else { 0 };
         let spread = config.rss && queues > 1;
@@ -175,26 +187,35 @@ impl Plan {
         }
         let tx_offloads = wish(config.tx_multi_segs, sys::SHIM_TX_OFFLOAD_MULTI_SEGS) & offer.tx_offloads;
         let scatter = rx_offloads & sys::SHIM_RX_OFFLOAD_SCATTER != 0;
+        let mtu = limits.apply(config.mtu, scatter);
         Plan {
             queues,
             rx_offloads,
             tx_offloads,
             rss_flows,
-            mtus: mtus(config.mtu, offer, data_room, scatter),
+            mtus: mtus(mtu, offer),
+            interface_mtu: limits.interface.map(|interface| interface.min(mtu)),
         }
     }
 }
 
-/// The MTUs to try, largest first: the wish within hard limits, then what the driver's longest frame leaves
-/// under each way to count overhead, then Ethernet's usual.
-fn mtus(asked: u16, offer: &Offer, data_room: u16, scatter: bool) -> Vec<u16> {
-    let mut limit = asked.max(SMALLEST_MTU);
-    if offer.max_mtu != 0 {
-        limit = limit.min(offer.max_mtu);
+impl MtuLimits {
+    /// The largest MTU up to `asked` whose frames fit.
+    fn apply(&self, asked: u16, scatter: bool) -> u16 {
+        let one_buffer = (!scatter).then_some(self.data_room);
+        [one_buffer, self.longest_frame]
+            .into_iter()
+            .flatten()
+            .map(|frame| frame.saturating_sub(FRAME_OVERHEAD))
+            .fold(asked, u16::min)
+            .max(SMALLEST_MTU)
     }
-    if !scatter {
-        limit = limit.min(data_room.saturating_sub(FRAME_OVERHEAD));
-    }
+}
+
+/// The MTUs to try, largest first: the wish, then what the driver's longest frame leaves under each way to count
+/// overhead, then Ethernet's usual.
+fn mtus(wanted: u16, offer: &Offer) -> Vec<u16> {
+    let limit = if offer.max_mtu == 0 { wanted } else { wanted.min(offer.max_mtu) };
     let by_frame = [14, 18, 22, 26].map(|overhead| offer.max_rx_pktlen.saturating_sub(overhead));
     let mut mtus: Vec<u16> = by_frame
         .into_iter()
@@ -228,10 +249,14 @@ mod tests {
         rss_flows: u64::MAX,
     };
 
+    fn buffers(data_room: u16) -> MtuLimits {
+        MtuLimits { data_room, ..MtuLimits::default() }
+    }
+
     #[test]
     fn a_driver_that_offers_nothing_is_taken_as_it_is() {
         let wish = PortConfig { queues: 4, mtu: 9000, ..PortConfig::default() };
-        let plan = Plan::make(&wish, &NOTHING, 2048);
+        let plan = Plan::make(&wish, &NOTHING, &buffers(2048));
         assert_eq!((plan.queues, plan.rx_offloads, plan.tx_offloads, plan.rss_flows), (1, 0, 0, 0));
         assert_eq!(plan.mtus, [2030, 1500, 1496, 1492, 1488]);
     }
@@ -239,7 +264,7 @@ mod tests {
     #[test]
     fn a_driver_that_offers_everything_gives_what_was_wished_and_no_more() {
         let wish = PortConfig { queues: 4, mtu: 9000, ..PortConfig::default() };
-        let plan = Plan::make(&wish, &EVERYTHING, 2048);
+        let plan = Plan::make(&wish, &EVERYTHING, &buffers(2048));
         assert_eq!(plan.queues, 4);
         assert_eq!(plan.rx_offloads & sys::SHIM_RX_OFFLOAD_VLAN_STRIP, 0);
         assert_ne!(plan.rx_offloads & sys::SHIM_RX_OFFLOAD_RSS_HASH, 0);
@@ -250,14 +275,25 @@ mod tests {
 
     #[test]
     fn one_queue_needs_no_spreading() {
-        let plan = Plan::make(&PortConfig::default(), &EVERYTHING, 2048);
+        let plan = Plan::make(&PortConfig::default(), &EVERYTHING, &buffers(2048));
         assert_eq!((plan.rss_flows, plan.rx_offloads & sys::SHIM_RX_OFFLOAD_RSS_HASH), (0, 0));
     }
 
     #[test]
     fn without_scatter_a_frame_fits_one_buffer() {
         let wish = PortConfig { mtu: 9000, scatter: false, ..PortConfig::default() };
-        assert_eq!(Plan::make(&wish, &EVERYTHING, 4096).mtus[0], 4078);
-        assert_eq!(Plan::make(&wish, &EVERYTHING, 10_000).mtus[0], 9000);
+        assert_eq!(Plan::make(&wish, &EVERYTHING, &buffers(4096)).mtus[0], 4078);
+        assert_eq!(Plan::make(&wish, &EVERYTHING, &buffers(10_000)).mtus[0], 9000);
+    }
+
+    #[test]
+    fn a_borrowed_interface_and_a_ring_slot_bound_the_mtu() {
+        let wish = PortConfig { mtu: 9000, ..PortConfig::default() };
+        let limits = MtuLimits { data_room: 18_304, longest_frame: Some(1982), interface: Some(4200) };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, Some(1964));
+        let limits = MtuLimits { longest_frame: Some(16_318), ..limits };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, Some(4200));
+        let limits = MtuLimits { interface: None, ..limits };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, None);
     }
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dpdk::{Eal, EalConfig, Mbuf, MbufBurst, Memory, Mempool, PoolConfig, RxQueue, TxQueue};
+use dpdk::{
+    Eal, EalConfig, Mbuf, MbufBurst, Memory, Mempool, PoolConfig, Port, PortConfig, RxQueue, TxQueue, Vdev,
+};
 
 /// DPDK on ordinary memory, without PCI, as on any laptop.
 pub fn eal() -> Eal {
@@ -87,4 +89,39 @@ pub fn within<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Opt
         }
         std::thread::yield_now();
     }
+}
+
+/// Moves this thread, and what it starts, into a network namespace of its own with a silent kernel: interfaces
+/// made here collide with nobody's, send nothing by themselves, and vanish with the test.
+pub fn own_network() {
+    assert!(nix::unistd::geteuid().is_root(), "this test makes network interfaces: run it as root");
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)
+        .unwrap_or_else(|error| panic!("this test needs a network namespace (CAP_SYS_ADMIN): {error}"));
+    // Neighbour discovery would mix its frames into ours. A kernel without IPv6 has no such file.
+    let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+}
+
+/// Runs `ip` with the words of `arguments`.
+pub fn ip(arguments: &str) {
+    let output = std::process::Command::new("ip")
+        .args(arguments.split_whitespace())
+        .output()
+        .expect("the package iproute2 is installed");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Opens the port of a new virtual device.
+pub fn open(eal: &Eal, vdev: &Vdev, config: &PortConfig, pool: &Arc<Mempool>) -> Port {
+    let id = eal.add_vdev(vdev).unwrap_or_else(|error| panic!("{error}"));
+    let port =
+        Port::open(eal, id, config, std::slice::from_ref(pool)).unwrap_or_else(|error| panic!("{error}"));
+    println!("{} is {}", port.name(), port.negotiated());
+    port
+}
+
+/// The port's only pair of queues.
+pub fn queue(port: &mut Port) -> (RxQueue, TxQueue) {
+    let mut queues = port.take_queues();
+    assert_eq!(queues.len(), 1);
+    queues.remove(0)
 }
