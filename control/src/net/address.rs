@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::Mac;
+use wire::{Gid, Mac};
 
 /// An address of an interface and the length of its on-link prefix, as in `192.0.2.1/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,16 +100,12 @@ pub(super) fn is_host(address: IpAddr) -> bool {
 
 /// Whether this is the MAC of one station: neither a group nor all zero.
 pub(super) fn is_station(mac: Mac) -> bool {
-    mac[0] & 1 == 0 && mac != [0; 6]
+    !mac.is_multicast() && mac != NO_MAC
 }
 
-/// The link-local address of a MAC: fe80::/64 and its modified EUI-64 (unverified RFC 4291 2.5.1), also the default GID.
+/// The link-local address of a MAC, which is also its default GID.
 pub fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac;
-    let mut octets = [0; 16];
-    octets[..2].copy_from_slice(&[0xfe, 0x80]);
-    octets[8..].copy_from_slice(&[a ^ 0x02, b, c, 0xff, 0xfe, d, e, f]);
-    Ipv6Addr::from(octets)
+    Ipv6Addr::from(Gid::link_local(mac).octets())
 }
 
 /// The solicited-node group of an address: ff02::1:ff00:0/104 and its low 24 bits (unverified RFC 4291 2.7.1).
@@ -118,26 +114,11 @@ pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]))
 }
 
-/// The MAC of a group, which needs no resolution (wire facts 12); `None` if `group` is not multicast.
-pub fn multicast_mac(group: IpAddr) -> Option<Mac> {
-    match group {
-        IpAddr::V4(v4) if v4.is_multicast() => {
-            let [_, b, c, d] = v4.octets();
-            Some([0x01, 0x00, 0x5e, b & 0x7f, c, d])
-        }
-        IpAddr::V6(v6) if v6.is_multicast() => {
-            let [.., a, b, c, d] = v6.octets();
-            Some([0x33, 0x33, a, b, c, d])
-        }
-        _ => None,
-    }
-}
-
 /// Every host of the link.
 pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 /// The sender of an ARP probe, before it has an address.
 pub(super) const NO_IPV4: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// The Ethernet broadcast.
-pub(super) const BROADCAST: Mac = [0xff; 6];
+/// The target of a question for a MAC.
+pub(super) const NO_MAC: Mac = Mac([0; 6]);

@@ -8,10 +8,9 @@ use smoltcp::wire::{
     IpProtocol, Ipv4Packet, Ipv4Repr, Ipv6Packet, Ipv6Repr, NdiscNeighborFlags, NdiscRepr,
 };
 
-use super::Mac;
-use super::parse::{
-    ArpKind, ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, Echo, Link, ND_HOP_LIMIT,
-};
+use wire::{EthernetHeader, Mac, ethertype};
+
+use super::parse::{ArpKind, ETHERTYPE_ARP, Echo, Link, ND_HOP_LIMIT};
 
 /// What Linux uses for packets of its own.
 const TTL: u8 = 64;
@@ -26,9 +25,9 @@ pub(super) fn arp(link: Link, kind: ArpKind, sender: (Mac, Ipv4Addr), target: (M
             ArpKind::Request => ArpOperation::Request,
             ArpKind::Reply => ArpOperation::Reply,
         },
-        source_hardware_addr: EthernetAddress(sender.0),
+        source_hardware_addr: EthernetAddress(sender.0.octets()),
         source_protocol_addr: sender.1,
-        target_hardware_addr: EthernetAddress(target.0),
+        target_hardware_addr: EthernetAddress(target.0.octets()),
         target_protocol_addr: target.1,
     };
     frame(link, ETHERTYPE_ARP, repr.buffer_len(), |bytes| repr.emit(&mut ArpPacket::new_unchecked(bytes)))
@@ -36,7 +35,7 @@ pub(super) fn arp(link: Link, kind: ArpKind, sender: (Mac, Ipv4Addr), target: (M
 
 /// A neighbour solicitation; it always names our MAC.
 pub(super) fn solicitation(link: Link, source: Ipv6Addr, destination: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
-    let lladdr = Some(EthernetAddress(link.source).into());
+    let lladdr = Some(EthernetAddress(link.source.octets()).into());
     icmpv6(
         link,
         (source, destination, ND_HOP_LIMIT, 0),
@@ -46,7 +45,7 @@ pub(super) fn solicitation(link: Link, source: Ipv6Addr, destination: Ipv6Addr, 
 
 /// A neighbour advertisement for `target`, an address of ours.
 pub(super) fn advertisement(link: Link, target: Ipv6Addr, destination: Ipv6Addr, solicited: bool) -> Vec<u8> {
-    let lladdr = Some(EthernetAddress(link.source).into());
+    let lladdr = Some(EthernetAddress(link.source.octets()).into());
     let mut flags = NdiscNeighborFlags::OVERRIDE;
     flags.set(NdiscNeighborFlags::SOLICITED, solicited);
     icmpv6(
@@ -76,7 +75,7 @@ pub(super) fn echo_reply(link: Link, reply: &Echo<'_>) -> Option<Vec<u8>> {
                 hop_limit: TTL,
             };
             let checksums = ChecksumCapabilities::default();
-            Some(frame(link, ETHERTYPE_IPV4, ip.buffer_len() + ip.payload_len, |bytes| {
+            Some(frame(link, ethertype::IPV4, ip.buffer_len() + ip.payload_len, |bytes| {
                 let mut packet = Ipv4Packet::new_unchecked(bytes);
                 ip.emit(&mut packet, &checksums);
                 packet.set_dscp(class >> 2);
@@ -104,7 +103,7 @@ fn icmpv6(
         payload_len: icmp.buffer_len(),
         hop_limit,
     };
-    frame(link, ETHERTYPE_IPV6, ip.buffer_len() + ip.payload_len, |bytes| {
+    frame(link, ethertype::IPV6, ip.buffer_len() + ip.payload_len, |bytes| {
         let mut packet = Ipv6Packet::new_unchecked(bytes);
         ip.emit(&mut packet);
         packet.set_traffic_class(class);
@@ -113,18 +112,13 @@ fn icmpv6(
     })
 }
 
-/// The Ethernet header with its tag, then `length` zeroed bytes for `fill`.
+/// The Ethernet header with its tag, then `length` zero bytes for `fill`.
 fn frame(link: Link, ethertype: u16, length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(18 + length);
-    bytes.extend_from_slice(&link.destination);
-    bytes.extend_from_slice(&link.source);
-    if let Some(tci) = link.tag {
-        bytes.extend_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
-        bytes.extend_from_slice(&tci.to_be_bytes());
-    }
-    bytes.extend_from_slice(&ethertype.to_be_bytes());
-    let start = bytes.len();
-    bytes.resize(start + length, 0);
+    let Link { destination: dmac, source: smac, vlan } = link;
+    let header = EthernetHeader { dmac, smac, vlan, ethertype };
+    let start = header.len();
+    let mut bytes = vec![0; start + length];
+    header.emit(&mut bytes);
     fill(&mut bytes[start..]);
     bytes
 }

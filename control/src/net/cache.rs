@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use super::{Mac, SECOND_NS};
+use wire::Mac;
+
+use super::SECOND_NS;
 
 /// Sizes and times of the cache, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

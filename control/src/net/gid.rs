@@ -4,15 +4,15 @@
 //! they were added. An index stays with its address for as long as the address is there: removal leaves a hole, which
 //! the next addition fills.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
-use super::{Mac, link_local};
+use wire::{Gid, Mac};
 
 /// One GID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GidEntry {
-    /// The 128 bits as on the wire: an IPv6 address, or `::ffff:a.b.c.d` for IPv4.
-    pub gid: [u8; 16],
+    /// The 128 bits as on the wire.
+    pub gid: Gid,
     /// The same as an IP address: what goes into the packet's IP header.
     pub address: IpAddr,
 }
@@ -21,26 +21,18 @@ pub struct GidEntry {
 #[derive(Clone, Debug)]
 pub struct GidTable(Vec<Option<GidEntry>>);
 
-/// The GID of an address.
-pub fn gid_of(address: IpAddr) -> [u8; 16] {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
-    }
-}
-
 impl GidTable {
     /// A table with the default GID of `mac` at index 0.
     pub fn new(mac: Mac) -> Self {
-        GidTable(vec![Some(GidEntry::of(IpAddr::V6(link_local(mac))))])
+        GidTable(vec![Some(GidEntry::of(Gid::link_local(mac)))])
     }
 
     /// Adds an address and returns its index, or the index it has already.
     pub fn add(&mut self, address: IpAddr) -> usize {
-        if let Some(index) = self.index_of(gid_of(address)) {
+        if let Some(index) = self.index_of(address.into()) {
             return index;
         }
-        let entry = Some(GidEntry::of(address));
+        let entry = Some(GidEntry::of(address.into()));
         match self.0.iter().position(Option::is_none) {
             Some(hole) => {
                 self.0[hole] = entry;
@@ -55,7 +47,7 @@ impl GidTable {
 
     /// Removes an address and returns the index it had. The default GID stays.
     pub fn remove(&mut self, address: IpAddr) -> Option<usize> {
-        let index = self.index_of(gid_of(address)).filter(|index| *index != 0)?;
+        let index = self.index_of(address.into()).filter(|index| *index != 0)?;
         self.0[index] = None;
         Some(index)
     }
@@ -66,13 +58,13 @@ impl GidTable {
     }
 
     /// The index of a GID.
-    pub fn index_of(&self, gid: [u8; 16]) -> Option<usize> {
+    pub fn index_of(&self, gid: Gid) -> Option<usize> {
         self.iter().find(|(_, entry)| entry.gid == gid).map(|(index, _)| index)
     }
 
     /// The index of an address of ours, IPv4 plain or mapped.
     pub fn index_of_address(&self, address: IpAddr) -> Option<usize> {
-        self.index_of(gid_of(address))
+        self.index_of(address.into())
     }
 
     /// All entries with their index.
@@ -82,8 +74,7 @@ impl GidTable {
 }
 
 impl GidEntry {
-    fn of(address: IpAddr) -> Self {
-        let gid = gid_of(address);
-        GidEntry { gid, address: IpAddr::V6(Ipv6Addr::from(gid)).to_canonical() }
+    fn of(gid: Gid) -> Self {
+        GidEntry { gid, address: gid.ip() }
     }
 }

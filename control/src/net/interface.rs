@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use super::address::{ALL_NODES, BROADCAST};
+use wire::{Gid, Mac, Vlan};
+
+use super::address::{ALL_NODES, NO_MAC};
 use super::bucket::TokenBucket;
 use super::cache::{Cache, Question};
 use super::parse::{ArpKind, Link};
 use super::{
-    Counter, Counters, GidTable, Mac, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
-    build, link_local, multicast_mac, solicited_node,
+    Counter, Counters, GidTable, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
+    build, link_local, solicited_node,
 };
 
 mod config;
@@ -209,10 +211,10 @@ impl Interface {
         let frame = match address {
             IpAddr::V4(v4) => {
                 // unverified RFC 5227 3: the request form, which every stack takes in.
-                build::arp(self.link(BROADCAST), ArpKind::Request, (self.mac, v4), ([0; 6], v4))
+                build::arp(self.link(Mac::BROADCAST), ArpKind::Request, (self.mac, v4), (NO_MAC, v4))
             }
             IpAddr::V6(v6) => {
-                let Some(everybody) = multicast_mac(IpAddr::V6(ALL_NODES)) else { return };
+                let Some(everybody) = Gid::from(ALL_NODES).multicast_mac() else { return };
                 build::advertisement(self.link(everybody), v6, ALL_NODES, false)
             }
         };
@@ -224,12 +226,12 @@ impl Interface {
     fn ask(&mut self, question: Question) {
         let frame = match (self.router.solicit_source(question.address), question.address) {
             (Some(IpAddr::V4(source)), IpAddr::V4(target)) => {
-                let link = self.link(question.to.unwrap_or(BROADCAST));
-                build::arp(link, ArpKind::Request, (self.mac, source), ([0; 6], target))
+                let link = self.link(question.to.unwrap_or(Mac::BROADCAST));
+                build::arp(link, ArpKind::Request, (self.mac, source), (NO_MAC, target))
             }
             (Some(IpAddr::V6(source)), IpAddr::V6(target)) => {
                 let group = solicited_node(target);
-                let group_mac = multicast_mac(IpAddr::V6(group)).unwrap_or(BROADCAST);
+                let group_mac = Gid::from(group).multicast_mac().unwrap_or(Mac::BROADCAST);
                 let destination = if question.to.is_some() { target } else { group };
                 build::solicitation(self.link(question.to.unwrap_or(group_mac)), source, destination, target)
             }
@@ -243,7 +245,7 @@ impl Interface {
 
     /// The header of a frame of our own.
     fn link(&self, destination: Mac) -> Link {
-        Link { destination, source: self.mac, tag: self.vlan }
+        Link { destination, source: self.mac, vlan: self.vlan.map(|vid| Vlan::new(0, vid)) }
     }
 
     fn send(&mut self, frame: Vec<u8>, counter: Counter) -> Result<(), Counter> {

@@ -9,8 +9,8 @@
 //! addresses before use (conflicts are reported when they show), multicast group reports, reassembly, and ICMP errors.
 //! Clauses of RFCs are cited as unverified: from knowledge of the protocols, not beside the text.
 //!
-//! Packets are read and written through `smoltcp::wire`: safe Rust, fuzzed, no allocation. Our own code around it is
-//! the 802.1Q tag, which smoltcp does not know, and the checks that belong to a host rather than to a parser.
+//! Ethernet comes from `wire`, the rest is read and written through `smoltcp::wire`: safe Rust, fuzzed, no allocation.
+//! Ours are the checks that belong to a host rather than to a parser.
 
 mod address;
 mod bucket;
@@ -22,18 +22,15 @@ mod interface;
 mod parse;
 mod route;
 
-pub use address::{Prefix, PrefixError, link_local, multicast_mac, solicited_node};
+pub use address::{Prefix, PrefixError, link_local, solicited_node};
 pub use cache::{CacheLimits, Event as NeighbourEvent, Resolution};
 pub use counters::{Counter, Counters};
-pub use gid::{GidEntry, GidTable, gid_of};
+pub use gid::{GidEntry, GidTable};
 pub use interface::{Config, ConfigError, Event, Interface};
 pub use route::{NextHop, Route, RouteError, Router};
 
 #[cfg(test)]
 mod tests;
-
-/// A MAC address in the order of transmission.
-pub type Mac = [u8; 6];
 
 /// Nanoseconds of one second: every time and interval of this module counts nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;

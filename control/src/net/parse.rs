@@ -11,25 +11,23 @@ use smoltcp::wire::{
     Icmpv6Repr, IpProtocol, Ipv4Packet, Ipv6Packet, NdiscNeighborFlags, NdiscRepr, RawHardwareAddress,
 };
 
-use super::address::is_station;
-use super::{Counter, Mac};
+use wire::{EthernetHeader, Mac, Vlan, ethertype};
 
-/// 802.1Q: the tag's own EtherType.
-pub(super) const ETHERTYPE_VLAN: u16 = 0x8100;
+use super::Counter;
+use super::address::is_station;
+
+/// The EtherType of ARP; those of IP are the data path's too and come from `wire`.
 pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
-pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
-pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// The hop limit of neighbour discovery: proof that no router passed it on (unverified RFC 4861 7.1.1, 7.1.2).
 pub(super) const ND_HOP_LIMIT: u8 = 255;
 
-/// The Ethernet header.
+/// The Ethernet header without its EtherType.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub destination: Mac,
     pub source: Mac,
-    /// The 802.1Q tag control information: priority, drop eligible, VLAN.
-    pub tag: Option<u16>,
+    pub vlan: Option<Vlan>,
 }
 
 /// A message for the slow path. Checksums, lengths and the rules of each protocol hold; addresses are unchecked.
@@ -61,27 +59,21 @@ pub(super) struct Echo<'a> {
 
 /// Splits a frame into its Ethernet header, EtherType and the rest. One 802.1Q tag is taken off.
 pub(super) fn link(frame: &[u8]) -> Result<(Link, u16, &[u8]), Counter> {
-    let (destination, rest) = frame.split_first_chunk::<6>().ok_or(Counter::Malformed)?;
-    let (source, rest) = rest.split_first_chunk::<6>().ok_or(Counter::Malformed)?;
-    let (mut ethertype, mut rest) = split_u16(rest)?;
-    let mut tag = None;
-    if ethertype == ETHERTYPE_VLAN {
-        let (tci, after) = split_u16(rest)?;
-        tag = Some(tci);
-        (ethertype, rest) = split_u16(after)?;
-    }
-    if !is_station(*source) {
+    let header = EthernetHeader::parse(frame).ok_or(Counter::Malformed)?;
+    let payload = frame.get(header.len()..).ok_or(Counter::Malformed)?;
+    if !is_station(header.smac) {
         return Err(Counter::BadSource);
     }
-    Ok((Link { destination: *destination, source: *source, tag }, ethertype, rest))
+    let link = Link { destination: header.dmac, source: header.smac, vlan: header.vlan };
+    Ok((link, header.ethertype, payload))
 }
 
 /// Reads what follows the Ethernet header.
-pub(super) fn message(ethertype: u16, payload: &[u8]) -> Result<Message<'_>, Counter> {
-    match ethertype {
+pub(super) fn message(kind: u16, payload: &[u8]) -> Result<Message<'_>, Counter> {
+    match kind {
         ETHERTYPE_ARP => arp(payload),
-        ETHERTYPE_IPV4 => ipv4(payload),
-        ETHERTYPE_IPV6 => ipv6(payload),
+        ethertype::IPV4 => ipv4(payload),
+        ethertype::IPV6 => ipv6(payload),
         _ => Err(Counter::UnknownProtocol),
     }
 }
@@ -103,7 +95,7 @@ fn arp(payload: &[u8]) -> Result<Message<'_>, Counter> {
         ArpOperation::Reply => ArpKind::Reply,
         ArpOperation::Unknown(_) => return Err(Counter::UnknownProtocol),
     };
-    let sender_mac = source_hardware_addr.0;
+    let sender_mac = Mac(source_hardware_addr.0);
     if !is_station(sender_mac) {
         return Err(Counter::BadSource);
     }
@@ -221,11 +213,6 @@ fn neighbour(source: Ipv6Addr, destination: Ipv6Addr, nd: NdiscRepr<'_>) -> Resu
 
 fn station(address: Option<RawHardwareAddress>) -> Result<Option<Mac>, Counter> {
     let Some(address) = address else { return Ok(None) };
-    let mac = Mac::try_from(address.as_bytes()).map_err(|_| Counter::NdInvalid)?;
+    let mac = Mac(address.as_bytes().try_into().map_err(|_| Counter::NdInvalid)?);
     if is_station(mac) { Ok(Some(mac)) } else { Err(Counter::BadSource) }
-}
-
-fn split_u16(bytes: &[u8]) -> Result<(u16, &[u8]), Counter> {
-    let (value, rest) = bytes.split_first_chunk::<2>().ok_or(Counter::Malformed)?;
-    Ok((u16::from_be_bytes(*value), rest))
 }

@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::address::{is_host, multicast_mac};
-use super::{Mac, Prefix};
+use wire::{Gid, Mac};
+
+use super::Prefix;
+use super::address::is_host;
 
 /// Where a packet for some destination goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl Router {
     /// The way to `destination`. IPv4-mapped IPv6 addresses (as in GIDs) mean IPv4.
     pub fn route(&self, destination: IpAddr) -> Result<Route, RouteError> {
         let destination = destination.to_canonical();
-        if let Some(mac) = multicast_mac(destination) {
+        if let Some(mac) = Gid::from(destination).multicast_mac() {
             let source = self.group_source(destination).ok_or(RouteError::NoSource)?;
             return Ok(Route { source, next_hop: NextHop::Group(mac) });
         }

@@ -9,11 +9,13 @@ mod vectors;
 
 use std::net::IpAddr;
 
+use wire::{Gid, Mac};
+
 use super::*;
 
-pub const US: Mac = [2, 0, 0, 0, 0, 1];
-pub const PEER: Mac = [2, 0, 0, 0, 0, 2];
-pub const OTHER: Mac = [2, 0, 0, 0, 0, 3];
+pub const US: Mac = Mac([2, 0, 0, 0, 0, 1]);
+pub const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
+pub const OTHER: Mac = Mac([2, 0, 0, 0, 0, 3]);
 
 /// Hexadecimal text and the number of zero bytes that follow it.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use wire::Mac;
+
 use crate::net::address::{is_host, is_station};
-use crate::net::{CacheLimits, Mac, Prefix, Router};
+use crate::net::{CacheLimits, Prefix, Router};
 
 /// What an interface starts with.
 #[derive(Clone, Debug)]

@@ -2,17 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use wire::{Gid, Mac};
+
 use super::{Event, Interface};
 use crate::net::address::{ALL_NODES, NO_IPV4, is_host};
 use crate::net::cache::Evidence;
 use crate::net::parse::{self, ArpKind, Echo, Link, Message};
-use crate::net::{Counter, Mac, NextHop, SECOND_NS, build, link_local, multicast_mac};
+use crate::net::{Counter, NextHop, SECOND_NS, build, link_local};
 
 /// unverified RFC 5227 2.4: an address is defended at most once in this time, or two defenders would argue for ever.
 const DEFEND_INTERVAL_NS: u64 = 10 * SECOND_NS;
-
-/// The low twelve bits of a tag.
-const VLAN_MASK: u16 = 0x0fff;
 
 impl Interface {
     /// Answers or takes in one frame; the error names the counter of what was not served.
@@ -38,11 +37,10 @@ impl Interface {
         if link.source == self.mac {
             return Err(Counter::BadSource);
         }
-        let group = link.destination[0] & 1 != 0;
-        if link.destination != self.mac && !group {
+        if link.destination != self.mac && !link.destination.is_multicast() {
             return Err(Counter::NotOurMac);
         }
-        let vlan = link.tag.map_or(0, |tci| tci & VLAN_MASK);
+        let vlan = link.vlan.map_or(0, |tag| tag.vid);
         if vlan != self.vlan.unwrap_or(0) { Err(Counter::OtherVlan) } else { Ok(()) }
     }
 
@@ -57,6 +55,9 @@ impl Interface {
         let (sender_ip, target_ip) = (IpAddr::V4(sender), IpAddr::V4(target));
         if self.router.is_own(sender_ip) {
             return self.on_conflict(now, sender_ip, sender_mac);
+        }
+        if sender_mac == self.mac {
+            return Err(Counter::BadSource);
         }
         let probe = sender == NO_IPV4;
         if !probe && !self.is_neighbour(sender_ip) {
@@ -102,7 +103,7 @@ impl Interface {
         if source.is_unspecified() {
             // Someone is about to take our address: unverified RFC 4861 7.2.4 answers all nodes, which also defends it.
             self.report_conflict(now, IpAddr::V6(target), link.source);
-            let Some(everybody) = multicast_mac(IpAddr::V6(ALL_NODES)) else { return Ok(()) };
+            let Some(everybody) = Gid::from(ALL_NODES).multicast_mac() else { return Ok(()) };
             let reply = self.reply_link(link, everybody);
             return self.send(build::advertisement(reply, target, ALL_NODES, false), Counter::NdAnswered);
         }
@@ -110,6 +111,9 @@ impl Interface {
             return Err(Counter::BadSource);
         }
         let mac = sender_mac.unwrap_or(link.source);
+        if mac == self.mac {
+            return Err(Counter::BadSource);
+        }
         if sender_mac.is_some() && self.cache.learn(now, IpAddr::V6(source), mac, Evidence::AskedUs) {
             self.counters.count(Counter::NeighbourLearned);
         }
@@ -179,6 +183,10 @@ impl Interface {
     }
 
     fn learn(&mut self, now: u64, address: IpAddr, mac: Mac, evidence: Evidence) -> Result<(), Counter> {
+        // A packet that gives our own MAC to another would turn traffic for it back to us.
+        if mac == self.mac {
+            return Err(Counter::BadSource);
+        }
         let used = self.cache.learn(now, address, mac, evidence);
         self.counters.count(if used { Counter::NeighbourLearned } else { Counter::NeighbourIgnored });
         Ok(())
@@ -196,6 +204,6 @@ impl Interface {
 
     /// The header of an answer: it carries the tag, and so the priority, of the question.
     fn reply_link(&self, question: &Link, destination: Mac) -> Link {
-        Link { destination, source: self.mac, tag: question.tag }
+        Link { destination, source: self.mac, vlan: question.vlan }
     }
 }

@@ -137,6 +137,18 @@ fn frames_for_other_stations_and_our_own_are_ignored() {
 }
 
 #[test]
+fn an_ipv4_header_shorter_than_itself_is_malformed() {
+    ignores(&mut interface(), PING4_SHORT_HEADER, Counter::Malformed);
+}
+
+#[test]
+fn nobody_gives_our_mac_to_another() {
+    for frame in [ARP_WITH_OUR_MAC, ARP_ANSWER_WITH_OUR_MAC, NS_WITH_OUR_MAC, NA_WITH_OUR_MAC] {
+        ignores(&mut interface(), frame, Counter::BadSource);
+    }
+}
+
+#[test]
 fn answers_are_bounded_per_second() {
     let mut interface = Interface::new(Config { answers_per_second: 2, ..config() }).unwrap();
     for (question, answer) in [(ARP_REQUEST, Counter::ArpAnswered), (PING4, Counter::EchoAnswered)] {

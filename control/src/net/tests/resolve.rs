@@ -174,8 +174,11 @@ fn the_gateway_is_resolved_for_what_is_beyond_the_link() {
 fn own_addresses_and_groups_need_no_resolution() {
     let mut interface = interface();
     assert_eq!(interface.resolve(0, ip("192.0.2.1")), Resolution::Ready(US));
-    assert_eq!(interface.resolve(0, ip("239.129.2.3")), Resolution::Ready([1, 0, 0x5e, 1, 2, 3]));
-    assert_eq!(interface.resolve(0, ip("ff02::1:ff00:2")), Resolution::Ready([0x33, 0x33, 0xff, 0, 0, 2]));
+    assert_eq!(interface.resolve(0, ip("239.129.2.3")), Resolution::Ready(Mac([1, 0, 0x5e, 1, 2, 3])));
+    assert_eq!(
+        interface.resolve(0, ip("ff02::1:ff00:2")),
+        Resolution::Ready(Mac([0x33, 0x33, 0xff, 0, 0, 2]))
+    );
     assert!(sent(&mut interface).is_empty());
 }
 
@@ -196,6 +199,15 @@ fn the_cache_is_bounded_and_strangers_push_out_strangers_only() {
     assert_eq!(interface.resolve(500, ip("192.0.2.2")), Resolution::Ready(PEER), "in use: kept");
     assert_eq!(interface.resolve(500, ip("192.0.2.209")), Resolution::Ready(PEER), "the newest: kept");
     assert_eq!(interface.resolve(500, ip("192.0.2.10")), Resolution::Pending, "the oldest: pushed out");
+    assert_eq!(interface.resolve(501, ip("192.0.2.2")), Resolution::Ready(PEER), "the unused one made room");
+    assert_eq!(interface.resolve(501, ip("192.0.2.209")), Resolution::Ready(PEER));
+    // All three are in use now: one more stranger is answered but not remembered.
+    let mut request = ARP_REQUEST.bytes();
+    request[31] = 220;
+    interface.on_frame(502, &request);
+    assert_eq!(sent(&mut interface).len(), 2, "our question and the answer");
+    assert_eq!(interface.resolve(503, ip("192.0.2.2")), Resolution::Ready(PEER));
+    assert_eq!(interface.resolve(503, ip("192.0.2.209")), Resolution::Ready(PEER));
     // What we need pushes out what we used longest ago, but never a pending question.
     assert_eq!(interface.resolve(600, ip("192.0.2.211")), Resolution::Pending);
     assert_eq!(interface.resolve(600, ip("192.0.2.212")), Resolution::Pending);

@@ -83,12 +83,12 @@ fn prefixes_are_read_and_refused() {
 
 #[test]
 fn gids_keep_their_index() {
-    let mut gids = GidTable::new([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]);
+    let mut gids = GidTable::new(Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]));
     assert_eq!(gids.get(0).map(|entry| entry.address), Some(ip("fe80::e42:a1ff:fe10:2030")));
     assert_eq!(gids.add(ip("192.0.2.1")), 1);
     assert_eq!(gids.add(ip("2001:db8::1")), 2);
     assert_eq!(gids.add(ip("::ffff:192.0.2.1")), 1, "the same GID");
-    let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1];
+    let mapped = Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1]);
     assert_eq!(gids.get(1), Some(GidEntry { gid: mapped, address: ip("192.0.2.1") }));
     assert_eq!(gids.index_of(mapped), Some(1));
     assert_eq!(gids.remove(ip("192.0.2.1")), Some(1));
@@ -103,8 +103,8 @@ fn gids_keep_their_index() {
 #[test]
 fn a_configuration_that_cannot_work_is_refused() {
     let refused = |config| Interface::new(config).err();
-    assert_eq!(refused(Config { mac: [1, 0, 0, 0, 0, 1], ..config() }), Some(ConfigError::Mac));
-    assert_eq!(refused(Config { mac: [0; 6], ..config() }), Some(ConfigError::Mac));
+    assert_eq!(refused(Config { mac: Mac([1, 0, 0, 0, 0, 1]), ..config() }), Some(ConfigError::Mac));
+    assert_eq!(refused(Config { mac: Mac([0; 6]), ..config() }), Some(ConfigError::Mac));
     assert_eq!(refused(Config { vlan: Some(4095), ..config() }), Some(ConfigError::Vlan(4095)));
     assert_eq!(refused(Config { vlan: Some(0), ..config() }), Some(ConfigError::Vlan(0)));
     assert_eq!(refused(Config { mtu: 1279, ..config() }), Some(ConfigError::Mtu(1279)));
