@@ -69,7 +69,7 @@ rust_packages() {
         echo "$rustc $cargo"
         return
     done
-    if apt-cache policy rustup | grep -q 'Candidate: [0-9]'; then
+    if [[ "$(apt-cache policy rustup)" == *"Candidate: "[0-9]* ]]; then
         echo rustup
     fi
 }
