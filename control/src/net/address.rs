@@ -63,7 +63,8 @@ impl Prefix {
         }
     }
 
-    /// Whether `other` is this IPv4 network's broadcast or network address. /31 and /32 have neither (unverified RFC 3021).
+    /// Whether `other` is this IPv4 network's broadcast or network address. /31 and /32 have neither
+    /// (unverified RFC 3021).
     pub fn is_broadcast(&self, other: IpAddr) -> bool {
         let (IpAddr::V4(_), IpAddr::V4(b)) = (self.address, other) else { return false };
         let host_bits = u32::MAX.checked_shr(u32::from(self.bits)).unwrap_or(0);
@@ -108,7 +109,8 @@ pub fn link_local(mac: Mac) -> Ipv6Addr {
     Ipv6Addr::from(Gid::link_local(mac).octets())
 }
 
-/// The solicited-node group of an address: ff02::1:ff00:0/104 and its low 24 bits (unverified RFC 4291 2.7.1).
+/// The solicited-node group of an address: ff02::1:ff00:0/104 and its low 24 bits (unverified RFC 4291
+/// 2.7.1).
 pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]))

@@ -1,8 +1,9 @@
 //! The neighbour cache: address to MAC, for ARP and neighbour discovery alike.
 //!
-//! Pure state: it says which questions to ask and never sees a frame. It serves unverified RFC 4861 7.2 and 7.3 in the
-//! form that fits us: an entry is pending, ready or failed; a ready one that is asked for after `fresh_ns` is probed
-//! again while it stays in use. A peer can neither grow it past its capacity nor push out what we resolved ourselves.
+//! Pure state: it says which questions to ask and never sees a frame. It serves unverified RFC 4861 7.2 and
+//! 7.3 in the form that fits us: an entry is pending, ready or failed; a ready one that is asked for after
+//! `fresh_ns` is probed again while it stays in use. A peer can neither grow it past its capacity nor push
+//! out what we resolved ourselves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -87,7 +88,8 @@ pub enum Event {
 pub(super) enum Evidence {
     /// It asked for one of our addresses, so we will answer and soon need it.
     AskedUs,
-    /// It answered or announced. Without `overrides` it does not displace another MAC (unverified RFC 4861 7.2.5).
+    /// It answered or announced. Without `overrides` it does not displace another MAC (unverified RFC 4861
+    /// 7.2.5).
     Told { overrides: bool },
 }
 
@@ -245,7 +247,8 @@ impl Cache {
         self.questions.push_back(Question { address, to: None });
     }
 
-    /// Makes room for one entry. What we never used goes first; what we use goes only for what we need (`for_us`).
+    /// Makes room for one entry. What we never used goes first; what we use goes only for what we need
+    /// (`for_us`).
     fn make_room(&mut self, for_us: bool) -> bool {
         if self.entries.len() < self.limits.capacity {
             return true;

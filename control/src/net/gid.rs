@@ -1,8 +1,8 @@
 //! The GID table of a port. All entries are of type RoCE v2.
 //!
-//! Serves "GIDs and address resolution" of the wire facts: the default GID takes the first index, addresses follow in the order
-//! they were added. An index stays with its address for as long as the address is there: removal leaves a hole, which
-//! the next addition fills.
+//! Serves "GIDs and address resolution" of the wire facts: the default GID takes the first index, addresses
+//! follow in the order they were added. An index stays with its address for as long as the address is there:
+//! removal leaves a hole, which the next addition fills.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! One port's network identity: it answers for its addresses and resolves those of others.
 //!
-//! After each input ([`Interface::on_frame`], [`Interface::on_timeout`], [`Interface::resolve`], address changes) drain
-//! [`Interface::poll_transmit`] and [`Interface::poll_event`].
+//! After each input ([`Interface::on_frame`], [`Interface::on_timeout`], [`Interface::resolve`], address
+//! changes) drain [`Interface::poll_transmit`] and [`Interface::poll_event`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -94,7 +94,8 @@ impl Interface {
         Ok(interface)
     }
 
-    /// Adds an address, announces it and returns its GID index. An address that is there already stays as it is.
+    /// Adds an address, announces it and returns its GID index. An address that is there already stays as it
+    /// is.
     pub fn add_address(&mut self, address: Prefix) -> usize {
         let known = self.router.is_own(address.address());
         let index = self.insert(address);
@@ -141,8 +142,8 @@ impl Interface {
 
     /// The MAC to send to for `destination`, IPv4 plain or mapped. Asks the link if it is not known.
     ///
-    /// A neighbour in use should be resolved again now and then (each second, say): that is what finds out that it
-    /// moved or died.
+    /// A neighbour in use should be resolved again now and then (each second, say): that is what finds out
+    /// that it moved or died.
     pub fn resolve(&mut self, now: u64, destination: IpAddr) -> Resolution {
         let resolution = match self.router.route(destination) {
             Err(_) => Resolution::Failed,

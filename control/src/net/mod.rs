@@ -1,16 +1,18 @@
 //! The slow-path network of one port: what makes a Rockhopper address reachable and finds the way to others.
 //!
 //! It answers ARP, IPv6 neighbour solicitations and echo requests, resolves addresses to MACs, chooses source
-//! addresses and next hops, and keeps the GID table. Everything is sans-IO: frames go in as bytes, frames come out of
-//! a queue, and time is an argument in nanoseconds that never goes back. RoCE itself never passes here.
+//! addresses and next hops, and keeps the GID table. Everything is sans-IO: frames go in as bytes, frames
+//! come out of a queue, and time is an argument in nanoseconds that never goes back. RoCE itself never passes
+//! here.
 //!
-//! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo), and section "GIDs and address
-//! resolution" of the wire facts. Left out: router discovery (gateways are configured), duplicate address detection of our own
-//! addresses before use (conflicts are reported when they show), multicast group reports, reassembly, and ICMP errors.
-//! Clauses of RFCs are cited as unverified: from knowledge of the protocols, not beside the text.
+//! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo), and section "GIDs and
+//! address resolution" of the wire facts. Left out: router discovery (gateways are configured), duplicate
+//! address detection of our own addresses before use (conflicts are reported when they show), multicast group
+//! reports, reassembly, and ICMP errors. Clauses of RFCs are cited as unverified: from knowledge of the
+//! protocols, not beside the text.
 //!
-//! Ethernet comes from `wire`, the rest is read and written through `smoltcp::wire`: safe Rust, fuzzed, no allocation.
-//! Ours are the checks that belong to a host rather than to a parser.
+//! Ethernet comes from `wire`, the rest is read and written through `smoltcp::wire`: safe Rust, fuzzed, no
+//! allocation. Ours are the checks that belong to a host rather than to a parser.
 
 mod address;
 mod bucket;

@@ -1,7 +1,8 @@
-//! From bytes to the few messages that the slow path serves. Everything else becomes the counter of its reason.
+//! From bytes to the few messages that the slow path serves. Everything else becomes the counter of its
+//! reason.
 //!
-//! The order of checks is that of the layers: length, then checksum, then meaning. What depends on our own addresses
-//! is decided in `interface`.
+//! The order of checks is that of the layers: length, then checksum, then meaning. What depends on our own
+//! addresses is decided in `interface`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,7 +20,8 @@ use super::address::is_station;
 /// The EtherType of ARP; those of IP are the data path's too and come from `wire`.
 pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
 
-/// The hop limit of neighbour discovery: proof that no router passed it on (unverified RFC 4861 7.1.1, 7.1.2).
+/// The hop limit of neighbour discovery: proof that no router passed it on (unverified RFC 4861 7.1.1,
+/// 7.1.2).
 pub(super) const ND_HOP_LIMIT: u8 = 255;
 
 /// The Ethernet header without its EtherType.
@@ -30,7 +32,8 @@ pub(super) struct Link {
     pub vlan: Option<Vlan>,
 }
 
-/// A message for the slow path. Checksums, lengths and the rules of each protocol hold; addresses are unchecked.
+/// A message for the slow path. Checksums, lengths and the rules of each protocol hold; addresses are
+/// unchecked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     Arp { operation: ArpKind, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr },

@@ -96,7 +96,8 @@ impl Router {
         covering.max_by_key(|own| own.bits()).map(Prefix::address)
     }
 
-    /// A source for a destination beyond `gateway`: never link-local, which no router forwards (unverified RFC 4291 2.5.6).
+    /// A source for a destination beyond `gateway`: never link-local, which no router forwards (unverified
+    /// RFC 4291 2.5.6).
     fn gateway_source(&self, gateway: IpAddr) -> Option<IpAddr> {
         let near = self.on_link_source(gateway).filter(|own| !is_link_local(*own));
         near.or_else(|| self.first(|own| own.is_ipv4() == gateway.is_ipv4() && !is_link_local(own)))

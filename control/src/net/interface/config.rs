@@ -14,7 +14,8 @@ pub struct Config {
     pub mac: Mac,
     /// Largest IP packet in bytes.
     pub mtu: u16,
-    /// 802.1Q VLAN, 1 to 4094. `None`: untagged; a tag with VLAN 0 carries priority only and is taken as untagged.
+    /// 802.1Q VLAN, 1 to 4094. `None`: untagged; a tag with VLAN 0 carries priority only and is taken as
+    /// untagged.
     pub vlan: Option<u16>,
     /// Addresses in the order of their GIDs. The link-local address is added by itself.
     pub addresses: Vec<Prefix>,

@@ -10,7 +10,8 @@ use crate::net::cache::Evidence;
 use crate::net::parse::{self, ArpKind, Echo, Link, Message};
 use crate::net::{Counter, NextHop, SECOND_NS, build, link_local};
 
-/// unverified RFC 5227 2.4: an address is defended at most once in this time, or two defenders would argue for ever.
+/// unverified RFC 5227 2.4: an address is defended at most once in this time, or two defenders would argue
+/// for ever.
 const DEFEND_INTERVAL_NS: u64 = 10 * SECOND_NS;
 
 impl Interface {
@@ -101,7 +102,8 @@ impl Interface {
         }
         self.allow_answer(now)?;
         if source.is_unspecified() {
-            // Someone is about to take our address: unverified RFC 4861 7.2.4 answers all nodes, which also defends it.
+            // Someone is about to take our address: unverified RFC 4861 7.2.4 answers all nodes, which also
+            // defends it.
             self.report_conflict(now, IpAddr::V6(target), link.source);
             let Some(everybody) = Gid::from(ALL_NODES).multicast_mac() else { return Ok(()) };
             let reply = self.reply_link(link, everybody);
@@ -133,7 +135,8 @@ impl Interface {
         if self.router.is_own(target) {
             return self.on_conflict(now, target, target_mac.unwrap_or(link.source));
         }
-        // unverified RFC 4861 7.2.5: without a MAC it could only confirm one; we ask by group and wait for one that names it.
+        // unverified RFC 4861 7.2.5: without a MAC it could only confirm one; we ask by group and wait for
+        // one that names it.
         let mac = target_mac.ok_or(Counter::NeighbourIgnored)?;
         self.learn(now, target, mac, Evidence::Told { overrides })
     }
