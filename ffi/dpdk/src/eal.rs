@@ -13,6 +13,7 @@ pub use error::EalError;
 pub(crate) use error::in_parentheses;
 pub use hugepages::Hugepages;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int};
 use std::marker::PhantomData;
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::errno::Errno;
 use crate::log;
-use crate::mempool::RetiredPools;
+use crate::mempool::PoolMemory;
 use crate::port::{PortId, raw};
 use crate::ring::Rings;
 use crate::vdev::Vdev;
@@ -35,7 +36,7 @@ pub struct Eal(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     ports: Mutex<Ports>,
-    retired_pools: RetiredPools,
+    pool_memory: PoolMemory,
     memory: Memory,
     runtime_directory: PathBuf,
 }
@@ -61,6 +62,11 @@ pub(crate) struct Device {
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread has a [`RegisteredThread`].
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+}
 
 impl Eal {
     /// Starts DPDK. The calling thread's CPU affinity stays as it is.
@@ -93,7 +99,7 @@ impl Eal {
         }
         let eal = Eal(Arc::new(Inner {
             ports: Mutex::default(),
-            retired_pools: RetiredPools::default(),
+            pool_memory: PoolMemory::new(own_pool_bytes(memory, &config.pci)),
             memory,
             runtime_directory,
         }));
@@ -133,11 +139,15 @@ impl Eal {
     ///
     /// Pin the thread first: DPDK notes the NUMA socket of its CPUs.
     pub fn register_thread(&self) -> Result<RegisteredThread, EalError> {
-        // SAFETY: EAL is started; a second registration of the same thread is refused by DPDK.
+        if REGISTERED.get() {
+            return Err(EalError::RegisteredTwice);
+        }
+        // SAFETY: EAL is started, and this thread is not registered (DPDK would give it a second number).
         let rc = unsafe { dpdk_sys::rte_thread_register() };
         if rc < 0 {
             return Err(EalError::ThreadRegistration { errno: Errno::last() });
         }
+        REGISTERED.set(true);
         Ok(RegisteredThread { _eal: self.clone(), not_send: PhantomData })
     }
 
@@ -151,8 +161,8 @@ impl Eal {
         log::said()
     }
 
-    pub(crate) fn retired_pools(&self) -> &RetiredPools {
-        &self.0.retired_pools
+    pub(crate) fn pool_memory(&self) -> &PoolMemory {
+        &self.0.pool_memory
     }
 
     /// What is known of the ports. The lock also serialises plugging, opening and closing.
@@ -189,6 +199,7 @@ impl Drop for RegisteredThread {
     fn drop(&mut self) {
         // SAFETY: this thread registered itself when `self` was made, and `self` cannot have moved to another.
         unsafe { dpdk_sys::rte_thread_unregister() };
+        REGISTERED.set(false);
     }
 }
 
@@ -204,7 +215,7 @@ impl Drop for Inner {
         for (port, device) in ports.unopened {
             close_device(port, device);
         }
-        if self.retired_pools.all_home() {
+        if self.pool_memory.all_home() {
             // SAFETY: by the argument above nothing that lives uses DPDK or its memory.
             unsafe { dpdk_sys::rte_eal_cleanup() };
         }
@@ -234,6 +245,14 @@ fn start(arguments: &[CString]) -> Result<(), Errno> {
 
 fn device_error(vdev: &Vdev, errno: Errno) -> EalError {
     EalError::device(vdev.argument(), errno)
+}
+
+/// Bytes pools may take of memory that no device can read, or `None` if a device may have to.
+fn own_pool_bytes(memory: Memory, pci: &Pci) -> Option<u64> {
+    match (memory, pci) {
+        (Memory::NoHuge { mb }, Pci::None) => Some(u64::from(mb) << 20),
+        _ => None,
+    }
 }
 
 /// The CPUs this thread may run on, in the kernel's list format.

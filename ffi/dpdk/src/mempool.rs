@@ -1,20 +1,19 @@
 //! Pools of packet buffers.
-//!
-//! A pool's memory is never unmapped while DPDK runs, because an [`Mbuf`] does not hold its pool. A dropped
-//! pool is retired instead, and the next pool of the same shape takes it over once all its buffers are home. So
-//! a program that opens and closes ports all day does not grow.
 
-use std::ffi::CString;
+mod memory;
+
+pub(crate) use memory::PoolMemory;
+
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use dpdk_sys::{RTE_MEMPOOL_CACHE_MAX_SIZE, RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY, rte_mempool};
+use dpdk_sys::{RTE_MEMPOOL_CACHE_MAX_SIZE, RTE_PKTMBUF_HEADROOM, rte_mempool};
 
 use crate::burst::MbufBurst;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mbuf::Mbuf;
+use memory::RawPool;
 
 /// Bytes kept free before a packet's data, for prepending.
 pub const HEADROOM: u16 = RTE_PKTMBUF_HEADROOM as u16;
@@ -76,28 +75,16 @@ pub struct Mempool {
     eal: Eal,
 }
 
-/// A DPDK mempool, valid until DPDK is shut down.
-#[derive(Debug, Clone, Copy)]
-struct RawPool(NonNull<rte_mempool>);
-
-// SAFETY: a DPDK mempool is made for use by many threads: its ring is multi-producer and multi-consumer, and
-// its caches belong to one registered thread each.
-unsafe impl Send for RawPool {}
-// SAFETY: as above.
-unsafe impl Sync for RawPool {}
-
-/// Pools that were dropped, with what they were made of.
-#[derive(Debug, Default)]
-pub(crate) struct RetiredPools(Mutex<Vec<(RawPool, PoolConfig)>>);
-
 impl Mempool {
     /// Makes a pool, or takes over a retired one of the same shape.
     pub fn new(eal: &Eal, config: PoolConfig) -> Result<Arc<Mempool>, PoolError> {
         check(&config).map_err(|why| PoolError::Config { name: config.name.clone(), why })?;
-        let raw = match eal.retired_pools().take(&config) {
-            Some(raw) => raw,
-            None => RawPool::create(&config)?,
-        };
+        let raw = eal.pool_memory().take(&config).map_err(|errno| PoolError::Memory {
+            name: config.name.clone(),
+            count: config.count,
+            mb: config.bytes().div_ceil(1 << 20),
+            errno,
+        })?;
         Ok(Arc::new(Mempool { raw, config, eal: eal.clone() }))
     }
 
@@ -145,13 +132,13 @@ impl Mempool {
     }
 
     pub(crate) fn raw(&self) -> *mut rte_mempool {
-        self.raw.0.as_ptr()
+        self.raw.as_ptr()
     }
 }
 
 impl Drop for Mempool {
     fn drop(&mut self) {
-        self.eal.retired_pools().add(self.raw, self.config.clone());
+        self.eal.pool_memory().retire(self.raw, self.config.clone());
     }
 }
 
@@ -176,59 +163,15 @@ fn check(config: &PoolConfig) -> Result<(), String> {
     Ok(())
 }
 
-impl RawPool {
-    fn create(config: &PoolConfig) -> Result<RawPool, PoolError> {
-        // DPDK wants unique names of at most 25 bytes; ours is for people, so DPDK gets a number.
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = format!("rh_pool_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let name = CString::new(name).unwrap_or_default();
-        let socket = config.socket.map_or(SOCKET_ID_ANY, |socket| socket as i32);
-        // SAFETY: EAL is started (the caller has an `Eal`), the name outlives the call, and `check` has refused
-        // numbers out of range.
-        let raw = unsafe {
-            dpdk_sys::rte_pktmbuf_pool_create(
-                name.as_ptr(),
-                config.count,
-                config.cache,
-                0,
-                config.data_room + HEADROOM,
-                socket,
-            )
-        };
-        NonNull::new(raw).map(RawPool).ok_or_else(|| PoolError::Memory {
-            name: config.name.clone(),
-            count: config.count,
-            mb: (u64::from(config.count) * (u64::from(config.data_room) + 384)).div_ceil(1 << 20),
-            errno: Errno::last(),
-        })
+impl PoolConfig {
+    /// Bytes of memory the pool takes, rounded up: each buffer has an mbuf, a header and padding.
+    fn bytes(&self) -> u64 {
+        u64::from(self.count) * (u64::from(self.data_room) + u64::from(HEADROOM) + 256)
     }
 
-    fn available(self) -> u32 {
-        // SAFETY: the pool lives as long as DPDK; the count reads its ring and caches without changing them.
-        unsafe { dpdk_sys::rte_mempool_avail_count(self.0.as_ptr()) }
-    }
-}
-
-impl RetiredPools {
-    fn add(&self, raw: RawPool, config: PoolConfig) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((raw, config));
-    }
-
-    /// A retired pool shaped like `wanted` with all its buffers home.
-    fn take(&self, wanted: &PoolConfig) -> Option<RawPool> {
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |(raw, config): &(RawPool, PoolConfig)| {
-            let same_shape = PoolConfig { name: wanted.name.clone(), ..config.clone() } == *wanted;
-            same_shape && raw.available() == config.count
-        };
-        let at = pools.iter().position(fits)?;
-        Some(pools.swap_remove(at).0)
-    }
-
-    /// Whether no buffer of any retired pool is out.
-    pub(crate) fn all_home(&self) -> bool {
-        let pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.iter().all(|(raw, config)| raw.available() == config.count)
+    /// Whether a pool of the one can serve as the other.
+    fn same_shape(&self, other: &PoolConfig) -> bool {
+        PoolConfig { name: other.name.clone(), ..self.clone() } == *other
     }
 }
 

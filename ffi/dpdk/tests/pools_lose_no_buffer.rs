@@ -63,11 +63,16 @@ fn a_registered_thread_has_a_cache(eal: &dpdk::Eal) {
     let pool = Mempool::new(eal, config).unwrap();
     let worker = |eal: dpdk::Eal, pool: std::sync::Arc<Mempool>| {
         let registered = eal.register_thread().unwrap();
+        assert_eq!(eal.register_thread().unwrap_err(), dpdk::EalError::RegisteredTwice);
         for _ in 0..1000 {
             let taken: Vec<_> = (0..40).map(|_| pool.alloc().unwrap()).collect();
             drop(taken);
         }
         drop(registered);
+        // Registrations are given back: there are fewer than this.
+        for _ in 0..1000 {
+            eal.register_thread().unwrap();
+        }
     };
     let threads: Vec<_> = (0..2)
         .map(|_| {

@@ -11,10 +11,10 @@ pub enum Memory {
     Auto,
     /// Hugepages, taken as needed and given back at exit; no files are made (`--in-memory`).
     Hugepages,
-    /// Ordinary pages, reserved at start (`--no-huge -m`). Works everywhere without privileges; NICs that
+    /// Ordinary pages (`--no-huge -m`), transparent huge ones for pools if no PCI device is allowed. Works everywhere without privileges; NICs that
     /// need physical addresses cannot be used.
     NoHuge {
-        /// Megabytes for all pools and rings together. Untouched pages cost nothing.
+        /// Megabytes for all pools together, and as many for rings and queues. Untouched pages cost nothing.
         mb: u32,
     },
 }

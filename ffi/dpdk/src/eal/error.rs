@@ -63,9 +63,12 @@ pub enum EalError {
         /// What DPDK and the driver printed.
         said: String,
     },
+    /// The thread is registered already.
+    #[error("this thread is registered with DPDK already; keep the first registration")]
+    RegisteredTwice,
     /// No more threads can be registered.
     #[error(
-        "DPDK cannot register this thread: {errno}; at most {} threads may be registered at a time",
+        "DPDK cannot register this thread: {errno}; at most {} can be at a time",
         dpdk_sys::RTE_MAX_LCORE
     )]
     ThreadRegistration {

@@ -99,7 +99,7 @@ impl fmt::Display for Negotiated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: MTU {}", self.driver, self.mtu)?;
         if self.mtu != self.mtu_asked {
-            write!(f, " (asked {}, longest frame {})", self.mtu_asked, self.max_rx_pktlen)?;
+            write!(f, " (asked {})", self.mtu_asked)?;
         }
         write!(f, ", {} queue{}", self.queues, if self.queues == 1 { "" } else { "s" })?;
         if self.queues != self.queues_asked {
