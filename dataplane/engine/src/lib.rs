@@ -30,6 +30,8 @@ pub mod qp;
 pub mod queue;
 pub mod sched;
 pub mod status;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod timer;
 pub mod wr;
 

@@ -1,0 +1,514 @@
+//! Doubles for tests: memory on the heap, a sink that keeps what it gets, and a rig, which is an engine with one QP
+//! whose peer is the test.
+//!
+//! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions out.
+
+use crate::access::Access;
+use crate::counters::{Counter, DropReason};
+use crate::engine::{Engine, EngineConfig};
+use crate::event::{AsyncEvent, EventQueue};
+use crate::memory::{Memory, RegionGone, RegionId, Span};
+use crate::mr::{MemoryRegion, PdId};
+use crate::packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
+use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
+use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
+use crate::status::Cqe;
+use crate::wr::{RecvWr, SendWr, Sge};
+use crate::{Nanos, limits};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wire::{
+    Addressing, Aeth, AtomicAckEth, Bth, ExtHeader, ExtHeaders, Frame, Gid, HeaderTemplate, LKey, Mac, Msn,
+    Mtu, Opcode, OpcodeInfo, Operation, Position, Psn, QKey, Qpn, RKey, RoceVersion, Syndrome, TxHeaders,
+};
+
+/// Memory on the heap. Clones share it, so a test keeps one and gives one to the engine.
+#[derive(Clone, Debug, Default)]
+pub struct HeapMemory(Arc<Mutex<Vec<Option<Vec<u8>>>>>);
+
+impl HeapMemory {
+    /// A new region with this content.
+    pub fn add(&self, content: Vec<u8>) -> RegionId {
+        let mut regions = self.regions();
+        regions.push(Some(content));
+        RegionId { slot: regions.len() as u32 - 1, generation: 0 }
+    }
+
+    /// Deregisters: what was in there is gone.
+    pub fn remove(&self, region: RegionId) {
+        self.regions()[region.slot as usize] = None;
+    }
+
+    /// The content of a region; empty when it is gone.
+    pub fn content(&self, region: RegionId) -> Vec<u8> {
+        self.regions()[region.slot as usize].clone().unwrap_or_default()
+    }
+
+    /// Every region's content.
+    pub fn snapshot(&self) -> Vec<Option<Vec<u8>>> {
+        self.regions().clone()
+    }
+
+    fn regions(&self) -> MutexGuard<'_, Vec<Option<Vec<u8>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `with` on the bytes of a span. A span outside of its region is the engine's mistake and fails the test.
+    fn at<R>(&self, span: Span, with: impl FnOnce(&mut [u8]) -> R) -> Result<R, RegionGone> {
+        let mut regions = self.regions();
+        let region = regions[span.region().slot as usize].as_mut().ok_or(RegionGone)?;
+        let from = span.offset() as usize;
+        Ok(with(&mut region[from..from + span.len() as usize]))
+    }
+
+    fn change(&self, at: Span, new: impl FnOnce(u64) -> u64) -> Result<u64, RegionGone> {
+        assert!(at.len() == 8 && at.offset().is_multiple_of(8), "an atomic is eight aligned bytes: {at:?}");
+        self.at(at, |bytes| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(bytes);
+            let old = u64::from_ne_bytes(eight);
+            bytes.copy_from_slice(&new(old).to_ne_bytes());
+            old
+        })
+    }
+}
+
+impl Memory for HeapMemory {
+    fn read(&self, src: Span, dst: &mut [u8]) -> Result<(), RegionGone> {
+        self.at(src, |bytes| dst.copy_from_slice(bytes))
+    }
+
+    fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone> {
+        self.at(dst, |bytes| bytes.copy_from_slice(src))
+    }
+
+    fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone> {
+        self.change(at, |old| old.wrapping_add(add))
+    }
+
+    fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone> {
+        self.change(at, |old| if old == compare { swap } else { old })
+    }
+}
+
+/// A packet as a value: one that was sent, or one to deliver.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// The BTH, with the pad count that goes on the wire.
+    pub bth: Bth,
+    /// Extension headers.
+    pub ext: ExtHeaders,
+    /// Payload without pad.
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// A packet of a service with a payload and the right pad; add headers [`with`](Self::with).
+    ///
+    /// # Panics
+    /// When the service has no such packet.
+    pub fn new(qp_type: QpType, op: Operation, at: Position, dest: Qpn, psn: Psn, payload: &[u8]) -> Packet {
+        let opcode = Opcode::of(qp_type.service(), op, at).expect("the service has this opcode");
+        let bth = Bth { pad_count: Bth::pad_for(payload.len()), ..Bth::new(opcode, dest, psn) };
+        Packet { bth, ext: ExtHeaders::EMPTY, payload: payload.to_vec() }
+    }
+
+    /// With one more extension header.
+    #[must_use]
+    pub fn with(mut self, header: impl ExtHeader) -> Packet {
+        self.ext = self.ext.with(header);
+        self
+    }
+
+    /// With the AckReq bit.
+    #[must_use]
+    pub fn ack_req(mut self) -> Packet {
+        self.bth.ack_req = true;
+        self
+    }
+
+    /// With the solicited bit.
+    #[must_use]
+    pub fn solicited(mut self) -> Packet {
+        self.bth.solicited = true;
+        self
+    }
+
+    /// What its opcode means.
+    pub fn info(&self) -> &'static OpcodeInfo {
+        self.bth.opcode.info().expect("a defined opcode")
+    }
+
+    /// Its operation and position.
+    pub fn kind(&self) -> (Operation, Position) {
+        (self.info().operation, self.info().position)
+    }
+
+    /// One of its extension headers.
+    pub fn header<H: ExtHeader>(&self) -> Option<H> {
+        H::parse(&self.ext.as_bytes()[self.info().offset_of(H::KIND)? - Bth::LEN..])
+    }
+
+    /// The syndrome of its AETH.
+    pub fn syndrome(&self) -> Option<Syndrome> {
+        Some(self.header::<Aeth>()?.syndrome)
+    }
+
+    /// The MSN of its AETH.
+    pub fn msn(&self) -> Option<Msn> {
+        Some(self.header::<Aeth>()?.msn)
+    }
+
+    /// The original value of an ATOMIC Acknowledge.
+    pub fn original(&self) -> Option<u64> {
+        Some(self.header::<AtomicAckEth>()?.original)
+    }
+
+    /// The whole frame, with a right iCRC.
+    pub fn frame(&self, template: &HeaderTemplate) -> Vec<u8> {
+        let mut frame = vec![0; wire::MAX_HEADERS_LEN];
+        let TxHeaders { len, mut icrc, .. } =
+            wire::write_headers(template, &self.bth, &self.ext, 0, self.payload.len(), &mut frame);
+        let pad = &[0; 3][..usize::from(self.bth.pad_count)];
+        frame.truncate(len);
+        for piece in [&self.payload[..], pad] {
+            icrc.update(piece);
+            frame.extend_from_slice(piece);
+        }
+        frame.extend_from_slice(&icrc.to_wire());
+        frame
+    }
+}
+
+/// A sink that keeps packets, up to `room`.
+#[derive(Debug)]
+pub struct ListSink {
+    memory: HeapMemory,
+    /// Packets that still fit.
+    pub room: usize,
+    /// What was sent.
+    pub sent: Vec<Packet>,
+}
+
+impl ListSink {
+    /// A sink that gathers from `memory` and takes `room` packets.
+    pub fn new(memory: HeapMemory, room: usize) -> ListSink {
+        ListSink { memory, room, sent: Vec::new() }
+    }
+}
+
+impl PacketSink for ListSink {
+    fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
+        if self.room == 0 {
+            return Err(SinkError::Full);
+        }
+        let mut payload = match packet.payload {
+            Gather::Bytes(bytes) => bytes.to_vec(),
+            Gather::Spans { .. } => Vec::new(),
+        };
+        for span in packet.payload.spans() {
+            let mut piece = vec![0; span.len() as usize];
+            self.memory.read(span, &mut piece).map_err(|RegionGone| SinkError::RegionGone)?;
+            payload.extend_from_slice(&piece);
+        }
+        assert_eq!(payload.len(), packet.payload.len(), "the spans hold what the packet says");
+        assert_eq!(packet.bth.pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
+        self.room -= 1;
+        self.sent.push(Packet { bth: packet.bth, ext: packet.ext, payload });
+        Ok(())
+    }
+}
+
+/// A registered region of the rig.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// Its memory.
+    pub id: RegionId,
+    /// Its key object, shared with the engine.
+    pub mr: Arc<MemoryRegion>,
+    /// Address of its first byte.
+    pub addr: u64,
+}
+
+impl Region {
+    /// Its key for local use.
+    pub fn lkey(&self) -> LKey {
+        LKey::new(self.mr.key())
+    }
+
+    /// Its key for the peer.
+    pub fn rkey(&self) -> RKey {
+        RKey::new(self.mr.key())
+    }
+
+    /// A piece of it.
+    pub fn sge(&self, offset: u64, len: u32) -> Sge {
+        Sge { addr: self.addr + offset, len, lkey: self.lkey() }
+    }
+}
+
+/// The rig's own QP number.
+pub const QPN: Qpn = Qpn::new(0x11);
+/// The QP number of the peer, which the test plays.
+pub const PEER_QPN: Qpn = Qpn::new(0x22);
+/// The rig's address.
+pub const LOCAL: Gid = Gid::from_v4([192, 0, 2, 10]);
+/// The peer's address.
+pub const PEER: Gid = Gid::from_v4([192, 0, 2, 20]);
+/// The rig's protection domain.
+pub const PD: PdId = PdId(1);
+
+/// The addressing of packets from `src` to `dst`.
+pub fn addressing(src: Gid, dst: Gid) -> Addressing {
+    Addressing {
+        version: RoceVersion::V2,
+        smac: Mac([2, 0, 0, 0, 0, 10]),
+        dmac: Mac([2, 0, 0, 0, 0, 20]),
+        vlan: None,
+        src,
+        dst,
+        traffic_class: 0,
+        flow_label: 0,
+        hop_limit: 64,
+        udp_sport: 0xC123,
+    }
+}
+
+/// Attributes of a connection that allows everything: MTU 256, both PSNs 0x100, four READs each way.
+pub fn attributes() -> QpAttr {
+    QpAttr {
+        access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
+        qkey: QKey::new(0x1234),
+        path: Some(addressing(LOCAL, PEER)),
+        path_mtu: Mtu::Mtu256,
+        dest_qpn: PEER_QPN,
+        rq_psn: Psn::new(0x100),
+        sq_psn: Psn::new(0x100),
+        max_rd_atomic: 4,
+        max_dest_rd_atomic: 4,
+        min_rnr_timer: 12,
+        ..QpAttr::default()
+    }
+}
+
+/// An engine with one QP, its queues, and hands for both of its ends.
+#[derive(Debug)]
+pub struct Rig {
+    /// The engine.
+    pub engine: Engine<HeapMemory>,
+    /// Its memory.
+    pub memory: HeapMemory,
+    /// What the QP shares with posters.
+    pub shared: Arc<QpShared>,
+    /// Completions of sends.
+    pub send_cq: Arc<CompletionQueue>,
+    /// Completions of receives.
+    pub recv_cq: Arc<CompletionQueue>,
+    /// Asynchronous events.
+    pub events: Arc<EventQueue>,
+    /// The time.
+    pub now: Nanos,
+    /// Headers of packets from the peer.
+    pub from_peer: HeaderTemplate,
+    qp_type: QpType,
+    attr: QpAttr,
+    keys: u32,
+}
+
+impl Rig {
+    /// A QP in RTS with the usual [`attributes`].
+    pub fn new(qp_type: QpType) -> Rig {
+        Rig::with(qp_type, QpState::Rts, attributes())
+    }
+
+    /// A QP in `state` (RESET, INIT, RTR, RTS, SQD or ERR).
+    pub fn with(qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
+        Rig::with_capacities(qp_type, state, attr, 64, 256)
+    }
+
+    /// As [`with`](Self::with), with so many work requests in each queue and completions in each CQ.
+    pub fn with_capacities(qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
+        let memory = HeapMemory::default();
+        let events = Arc::new(EventQueue::new(64));
+        let send_cq = Arc::new(CompletionQueue::new(1, cqes, || {}));
+        let recv_cq = Arc::new(CompletionQueue::new(2, cqes, || {}));
+        let sq = SendQueue::new(depth, limits::MAX_SGE, limits::MAX_INLINE);
+        let rq = Arc::new(RecvQueue::new(depth, limits::MAX_SGE));
+        let shared = Arc::new(QpShared::new(QPN, qp_type, sq, rq));
+        let mut engine =
+            Engine::new(EngineConfig { max_qps: 4, max_mrs: 16 }, memory.clone(), Arc::clone(&events));
+        let init = QpInit {
+            shared: Arc::clone(&shared),
+            pd: PD,
+            send_cq: Arc::clone(&send_cq),
+            recv_cq: Arc::clone(&recv_cq),
+            sq_sig_all: false,
+            port_mtu: Mtu::Mtu4096,
+        };
+        engine.create_qp(init).expect("an empty engine has room");
+        let from_peer = HeaderTemplate::new(&addressing(PEER, LOCAL)).expect("both are IPv4");
+        let mut rig = Rig {
+            engine,
+            memory,
+            shared,
+            send_cq,
+            recv_cq,
+            events,
+            now: 1_000_000,
+            from_peer,
+            qp_type,
+            attr,
+            keys: 0,
+        };
+        rig.climb(state);
+        rig
+    }
+
+    /// Moves the QP up to `state`, through all that lies between.
+    fn climb(&mut self, state: QpState) {
+        let way: &[QpState] = match state {
+            QpState::Reset => &[],
+            QpState::Init => &[QpState::Init],
+            QpState::Rtr => &[QpState::Init, QpState::Rtr],
+            QpState::Rts => &[QpState::Init, QpState::Rtr, QpState::Rts],
+            QpState::Sqd | QpState::Sqe | QpState::Err => &[QpState::Init, QpState::Rtr, QpState::Rts, state],
+        };
+        for &step in way {
+            self.modify(step);
+        }
+    }
+
+    /// Moves the QP one step, with what the move requires.
+    pub fn modify(&mut self, to: QpState) {
+        let from = self.state();
+        let rule = crate::qp::rule(self.qp_type, from, to).expect("the move exists");
+        let attr = QpAttr { state: to, ..self.attr.clone() };
+        let mask = rule.required | QpAttrMask::STATE;
+        self.engine.modify_qp(self.now, QPN, &attr, mask).expect("the attributes are right");
+    }
+
+    /// The QP's state.
+    pub fn state(&self) -> QpState {
+        self.engine.qp(QPN).expect("the rig's QP exists").state()
+    }
+
+    /// A counter of the QP.
+    pub fn count(&self, counter: Counter) -> u64 {
+        self.engine.counters().get(counter)
+    }
+
+    /// Discarded packets.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.engine.counters().dropped(reason)
+    }
+
+    /// A region of `len` bytes that grants `access`, in the rig's PD. Its bytes count up from 1.
+    pub fn region(&mut self, len: usize, access: Access) -> Region {
+        self.region_of(PD, len, access)
+    }
+
+    /// As [`region`](Self::region), in another PD.
+    pub fn region_of(&mut self, pd: PdId, len: usize, access: Access) -> Region {
+        let id = self.memory.add((0..len).map(|i| (i % 251) as u8 + 1).collect());
+        let addr = 0x10_0000 * u64::from(self.keys + 1);
+        let mr = MemoryRegion::user(pd, id, self.next_key(), addr, len as u64, access);
+        self.register(id, mr, addr)
+    }
+
+    /// A region for fast registration, valid already, with `access`.
+    pub fn fast_region(&mut self, len: usize, access: Access) -> Region {
+        let id = self.memory.add(vec![0; len]);
+        let addr = 0x10_0000 * u64::from(self.keys + 1);
+        let mr = MemoryRegion::fast(PD, id, self.next_key(), len as u64);
+        mr.register(PD, RKey::new(mr.key()), addr, len as u64, access).expect("the region is free");
+        self.register(id, mr, addr)
+    }
+
+    fn next_key(&mut self) -> u32 {
+        self.keys += 1;
+        self.keys << 8 | 0x5A
+    }
+
+    fn register(&mut self, id: RegionId, mr: MemoryRegion, addr: u64) -> Region {
+        let mr = Arc::new(mr);
+        self.engine.add_mr(Arc::clone(&mr));
+        Region { id, mr, addr }
+    }
+
+    /// Posts a receive.
+    pub fn post_recv(&mut self, wr_id: u64, sges: &[Sge]) {
+        let wr = RecvWr { wr_id, sges: sges.iter().copied().collect() };
+        if self.shared.post_recv(wr).expect("the receive is right and has room") {
+            self.doorbell();
+        }
+    }
+
+    /// Posts a send request and rings.
+    pub fn post_send(&mut self, wr: SendWr) {
+        if self.shared.post_send(wr).expect("the request is right and has room") {
+            self.doorbell();
+        }
+    }
+
+    fn doorbell(&mut self) {
+        self.shared.answer();
+        self.engine.on_doorbell(self.now, QPN);
+    }
+
+    /// A packet of the peer to the rig's QP.
+    pub fn packet(&self, op: Operation, at: Position, psn: u32, payload: &[u8]) -> Packet {
+        Packet::new(self.qp_type, op, at, QPN, Psn::new(psn), payload)
+    }
+
+    /// A packet of the peer arrives.
+    pub fn deliver(&mut self, packet: &Packet) {
+        let frame = packet.frame(&self.from_peer);
+        self.deliver_frame(&frame);
+    }
+
+    /// A frame arrives. It must be one that the parser takes.
+    pub fn deliver_frame(&mut self, bytes: &[u8]) {
+        let frame = Frame::parse(bytes, bytes.len()).expect("a frame that parses");
+        let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
+        let packet = RxPacket { frame: &frame, head: bytes, payload: Payload::contiguous(payload) };
+        self.engine.on_packet(self.now, &packet);
+    }
+
+    /// All that the engine sends now.
+    pub fn sent(&mut self) -> Vec<Packet> {
+        self.sent_into(usize::MAX)
+    }
+
+    /// What the engine sends into a sink of this much room.
+    pub fn sent_into(&mut self, room: usize) -> Vec<Packet> {
+        let mut sink = ListSink::new(self.memory.clone(), room);
+        self.engine.poll_transmit(self.now, &mut sink);
+        sink.sent
+    }
+
+    /// A packet arrives; gives what the engine sends then.
+    pub fn answer(&mut self, packet: &Packet) -> Vec<Packet> {
+        self.deliver(packet);
+        self.sent()
+    }
+
+    /// The time goes on, and timers fire.
+    pub fn advance(&mut self, by: Nanos) {
+        self.now += by;
+        self.engine.on_timeout(self.now);
+    }
+
+    /// Receive completions so far.
+    pub fn recv_cqes(&self) -> Vec<Cqe> {
+        std::iter::from_fn(|| self.recv_cq.poll()).collect()
+    }
+
+    /// Send completions so far.
+    pub fn send_cqes(&self) -> Vec<Cqe> {
+        std::iter::from_fn(|| self.send_cq.poll()).collect()
+    }
+
+    /// Events so far.
+    pub fn raised(&self) -> Vec<AsyncEvent> {
+        std::iter::from_fn(|| self.events.poll()).collect()
+    }
+}
