@@ -1,8 +1,11 @@
 //! The invariant CRC (rocev2 facts, wire 9): over all that no router changes, with ones in place of what one may change.
+//!
+//! Nothing is copied to be masked. What ones in a field's place change in the CRC can be put into the state before the first
+//! byte (see `crc.rs`), and then the packet's bytes go through as they are, in one piece if they lie in one.
 
-use crate::crc;
+use crate::crc::{self, Change, change_before};
 use crate::frame::{Frame, FrameError, Network};
-use crate::header::Bth;
+use crate::net::{Ipv4Header, Ipv6Header, UdpHeader};
 
 /// The CRC of the eight bytes of ones that stand for the LRH.
 const START: u32 = 0x2144_DF1C;
@@ -13,19 +16,24 @@ const RESIDUE: u32 = 0x2144_DF1C;
 /// Bytes of the iCRC itself.
 pub const ICRC_LEN: usize = 4;
 
-/// An iCRC being computed: header bytes masked, then payload and pad in any pieces.
+/// An iCRC being computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icrc(u32);
 
 impl Icrc {
-    /// After the headers of a packet, from the network header to the last extension header.
+    /// Before a packet that begins, at its network header, with these bytes (to the end of the BTH at least). All of the
+    /// packet's bytes from the network header on are to follow, unchanged; fields that are not covered are accounted for
+    /// here.
     #[inline]
-    pub fn of_headers(network: Network, headers: &[u8]) -> Icrc {
-        let masked = MaskedHeaders::new(network, headers);
-        Icrc(START).with(masked.as_bytes()).with(&headers[masked.len..])
+    pub fn before(network: Network, headers: &[u8]) -> Icrc {
+        match network {
+            Network::V4 => account(headers, &MASKED_V4),
+            Network::V6 => account(headers, &MASKED_V6),
+            Network::V1 => account(headers, &MASKED_V1),
+        }
     }
 
-    /// After these bytes, which are all covered as they are.
+    /// After these bytes.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0 = crc::update(self.0, bytes);
@@ -41,81 +49,121 @@ impl Icrc {
         self.0.to_le_bytes()
     }
 
-    #[inline]
-    fn with(mut self, bytes: &[u8]) -> Icrc {
-        self.update(bytes);
-        self
-    }
-
-    /// From the CRC of what was covered so far, the LRH's ones included.
-    pub(crate) const fn from_crc(crc: u32) -> Icrc {
-        Icrc(crc)
-    }
-
     /// After nothing but the LRH's ones.
     pub(crate) const fn start() -> Icrc {
         Icrc(START)
     }
-}
 
-/// Headers with ones in the fields that the iCRC does not cover.
-#[derive(Clone, Copy, Debug)]
-pub struct MaskedHeaders {
-    bytes: [u8; Self::MAX],
-    len: usize,
-}
+    /// After anything that has this CRC, the LRH's ones included.
+    pub(crate) const fn after(crc: u32) -> Icrc {
+        Icrc(crc)
+    }
 
-impl MaskedHeaders {
-    /// Longest network header, UDP, BTH and extension headers together.
-    const MAX: usize = 40 + 8 + Bth::LEN + crate::packet::ExtHeaders::MAX_LEN;
-
-    /// Masks headers that begin at the network header. Bytes behind the longest possible headers are left out.
+    /// Accounts for the byte of the BTH that is not covered, when the BTH comes next.
     #[inline]
-    pub fn new(network: Network, headers: &[u8]) -> Self {
-        let len = headers.len().min(Self::MAX);
-        let mut bytes = [0; Self::MAX];
-        bytes[..len].copy_from_slice(&headers[..len]);
-        match network {
-            Network::V4 => {
-                bytes[1] = 0xFF; // TOS
-                bytes[8] = 0xFF; // TTL
-                bytes[10..12].fill(0xFF); // header checksum
-            }
-            Network::V6 | Network::V1 => {
-                bytes[0] |= 0x0F; // traffic class and flow label
-                bytes[1..4].fill(0xFF);
-                bytes[7] = 0xFF; // hop limit
-            }
-        }
-        let bth = network.header_len() + network.udp_len();
-        if network.udp_len() != 0 {
-            bytes[bth - 2..bth].fill(0xFF); // UDP checksum
-        }
-        bytes[bth + 4] = 0xFF; // FECN, BECN, reserved
-        MaskedHeaders { bytes, len }
+    pub(crate) fn before_bth(self, congestion: u8) -> Icrc {
+        Icrc(self.0 ^ MASKED_BTH.change[usize::from(!congestion)])
     }
+}
 
-    /// The masked bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+/// Ones where the iCRC does not cover, from the network header to the end of the masked part of the BTH.
+const MASK_V4: [u8; 33] = {
+    let mut mask = [0; 33];
+    mask[1] = 0xFF; // TOS
+    mask[8] = 0xFF; // TTL
+    mask[10] = 0xFF; // header checksum
+    mask[11] = 0xFF;
+    let mask = mask_udp(mask, Ipv4Header::LEN);
+    mask_bth(mask, Ipv4Header::LEN + UdpHeader::LEN)
+};
+
+const MASK_V6: [u8; 53] =
+    mask_bth(mask_udp(mask_ipv6([0; 53]), Ipv6Header::LEN), Ipv6Header::LEN + UdpHeader::LEN);
+
+const MASK_V1: [u8; 45] = mask_bth(mask_ipv6([0; 45]), Ipv6Header::LEN);
+
+const fn mask_ipv6<const N: usize>(mut mask: [u8; N]) -> [u8; N] {
+    mask[0] = 0x0F; // traffic class and flow label
+    mask[1] = 0xFF;
+    mask[2] = 0xFF;
+    mask[3] = 0xFF;
+    mask[7] = 0xFF; // hop limit
+    mask
+}
+
+const fn mask_udp<const N: usize>(mut mask: [u8; N], at: usize) -> [u8; N] {
+    mask[at + 6] = 0xFF; // checksum
+    mask[at + 7] = 0xFF;
+    mask
+}
+
+const fn mask_bth<const N: usize>(mut mask: [u8; N], at: usize) -> [u8; N] {
+    mask[at + 4] = 0xFF; // FECN, BECN, reserved
+    mask
+}
+
+/// Sets the bits of headers that the iCRC does not cover, as the CRC sees them. `headers` begin at the network header and
+/// may end anywhere. For looking at the CRC's input; [`Icrc::before`] does not need it.
+pub fn mask_headers(network: Network, headers: &mut [u8]) {
+    let mask = match network {
+        Network::V4 => &MASK_V4[..],
+        Network::V6 => &MASK_V6[..],
+        Network::V1 => &MASK_V1[..],
+    };
+    for (byte, mask) in headers.iter_mut().zip(mask) {
+        *byte |= mask;
     }
+}
+
+/// A byte that is not covered, or not wholly, and what its ones change in the CRC's state before the packet.
+struct Masked {
+    offset: usize,
+    mask: u8,
+    change: Change,
+}
+
+static MASKED_V4: [Masked; 7] = masked(&MASK_V4);
+static MASKED_V6: [Masked; 8] = masked(&MASK_V6);
+static MASKED_V1: [Masked; 6] = masked(&MASK_V1);
+static MASKED_BTH: Masked = {
+    let [masked] = masked(&mask_bth([0; 5], 0));
+    masked
+};
+
+/// The masked bytes of a mask; `COUNT` must be their number.
+const fn masked<const COUNT: usize, const N: usize>(mask: &[u8; N]) -> [Masked; COUNT] {
+    let mut masked = [const { Masked { offset: 0, mask: 0, change: [0; 256] } }; COUNT];
+    let (mut count, mut offset) = (0, 0);
+    while offset < N {
+        if mask[offset] != 0 {
+            masked[count] = Masked { offset, mask: mask[offset], change: change_before(offset) };
+            count += 1;
+        }
+        offset += 1;
+    }
+    assert!(count == COUNT, "every masked byte has its place");
+    masked
+}
+
+/// The state before the packet that begins with `headers`. Bytes that are not there change nothing.
+#[inline]
+fn account<const COUNT: usize>(headers: &[u8], masked: &[Masked; COUNT]) -> Icrc {
+    Icrc(masked.iter().fold(START, |crc, byte| match headers.get(byte.offset) {
+        Some(value) => crc ^ byte.change[usize::from(!value & byte.mask)],
+        None => crc,
+    }))
 }
 
 /// The iCRC that a frame should have, from all of its bytes. Errors are those of [`Frame::parse`].
 pub fn compute(frame: &[u8]) -> Result<u32, FrameError> {
     let parsed = Frame::parse(frame, frame.len())?;
-    let mut icrc = parsed.icrc_of_headers(frame);
-    icrc.update(&frame[parsed.payload_offset()..parsed.icrc_offset()]);
+    let covered = &frame[parsed.l3_offset()..parsed.icrc_offset()];
+    let mut icrc = Icrc::before(parsed.network, covered);
+    icrc.update(covered);
     Ok(icrc.value())
 }
 
 impl Frame {
-    /// The iCRC after this frame's headers; payload and pad are to follow. `head` is what the frame was parsed from.
-    #[inline]
-    pub fn icrc_of_headers(&self, head: &[u8]) -> Icrc {
-        Icrc::of_headers(self.network, head.get(self.l3_offset()..self.payload_offset()).unwrap_or_default())
-    }
-
     /// Whether the iCRC is right. `head` is what the frame was parsed from, `segments` are all bytes of the frame in order
     /// (the head among them), cut anywhere.
     ///
@@ -126,8 +174,8 @@ impl Frame {
         head: &[u8],
         segments: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<(), FrameError> {
-        let mut icrc = self.icrc_of_headers(head);
-        self.each_piece(segments, self.payload_offset(), |piece| icrc.update(piece))?;
+        let mut icrc = Icrc::before(self.network, head.get(self.l3_offset()..).unwrap_or_default());
+        self.each_piece(segments, self.l3_offset(), |piece| icrc.update(piece))?;
         if icrc.0 == RESIDUE { Ok(()) } else { Err(FrameError::BadIcrc) }
     }
 }

@@ -31,7 +31,7 @@ pub use header::{
     Aeth, AtomicAckEth, AtomicEth, Bth, CNP_BODY, CREDITS_UNUSED, Deth, ExtHeader, Feth, Ieth, ImmDt,
     NakCode, Rdeth, Reth, Syndrome, XrcEth, credit_code, credits, rnr_timer_ns,
 };
-pub use icrc::{ICRC_LEN, Icrc, MaskedHeaders, compute as compute_icrc};
+pub use icrc::{ICRC_LEN, Icrc, compute as compute_icrc, mask_headers};
 pub use net::{
     EthernetHeader, Ipv4Header, Ipv6Header, OnesComplement, ROCE_PORT, UdpHeader, Vlan, ethertype, protocol,
 };

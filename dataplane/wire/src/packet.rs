@@ -73,12 +73,15 @@ pub const MAX_OVERHEAD: usize = MAX_HEADERS_LEN + 3 + ICRC_LEN;
 pub struct TxHeaders {
     /// Their length: the payload goes behind them.
     pub len: usize,
-    /// The iCRC so far: payload and pad are to follow.
+    /// Where the BTH begins.
+    pub bth_offset: usize,
+    /// The iCRC before the BTH. All that was written from there on, payload and pad are to follow as they are: in one
+    /// [`update`](Icrc::update) when they lie in one piece.
     pub icrc: Icrc,
 }
 
 /// Writes all headers of a packet with a payload of `payload_len` bytes and the BTH's pad to the beginning of `out`.
-/// What follows them is the caller's: payload, pad, and the iCRC over both. Bytes behind the headers, up to
+/// What follows them is the caller's: payload, pad, and the iCRC over all from the BTH on. Bytes behind the headers, up to
 /// [`MAX_HEADERS_LEN`], may be overwritten, so headers come first.
 ///
 /// # Panics
@@ -96,20 +99,25 @@ pub fn write_headers(
     let transport_len = own_len + payload_len + usize::from(bth.pad_count) + ICRC_LEN;
     let lower_len = template.emit(out, ip_id, transport_len);
 
-    let mut own = [0; Bth::LEN + ExtHeaders::MAX_LEN];
-    own[..Bth::LEN].copy_from_slice(&bth.to_bytes());
-    own[Bth::LEN..].copy_from_slice(&ext.bytes);
-    let place = &mut out[lower_len..];
-    match place.first_chunk_mut() {
-        Some(room) => *room = own,
-        None => place[..own_len].copy_from_slice(&own[..own_len]),
+    let bth = bth.to_bytes();
+    match out[lower_len..].first_chunk_mut::<{ Bth::LEN + ExtHeaders::MAX_LEN }>() {
+        // Copies of constant length are a few moves.
+        Some(room) => {
+            room[..Bth::LEN].copy_from_slice(&bth);
+            room[Bth::LEN..].copy_from_slice(&ext.bytes);
+        }
+        None => {
+            let (own, _) = out[lower_len..].split_at_mut(own_len);
+            own[..Bth::LEN].copy_from_slice(&bth);
+            own[Bth::LEN..].copy_from_slice(ext.as_bytes());
+        }
     }
-
-    own[4] = 0xFF; // FECN, BECN and reserved bits are not covered
-    let mut icrc = template.icrc(ip_id, transport_len);
-    icrc.update(&own[..own_len]);
-    TxHeaders { len: lower_len + own_len, icrc }
+    let icrc = template.icrc(ip_id, transport_len).before_bth(bth[CONGESTION]);
+    TxHeaders { len: lower_len + own_len, bth_offset: lower_len, icrc }
 }
+
+/// The byte of a BTH that routers may write.
+const CONGESTION: usize = 4;
 
 /// Builds a whole frame (without FCS) in `out`, which is cleared before. The pad count is set by the payload, whatever the
 /// BTH says.
@@ -125,11 +133,11 @@ pub fn build_frame(
     let pad = &[0; 3][..usize::from(bth.pad_count)];
     out.clear();
     out.resize(MAX_HEADERS_LEN, 0);
-    let TxHeaders { len, mut icrc } = write_headers(template, &bth, ext, ip_id, payload.len(), out);
-    icrc.update(payload);
-    icrc.update(pad);
+    let TxHeaders { len, bth_offset, mut icrc } =
+        write_headers(template, &bth, ext, ip_id, payload.len(), out);
     out.truncate(len);
     out.extend_from_slice(payload);
     out.extend_from_slice(pad);
+    icrc.update(&out[bth_offset..]);
     out.extend_from_slice(&icrc.to_wire());
 }

@@ -3,9 +3,9 @@
 //! All but lengths, IPv4 identification and IPv4 checksum is written once. The same holds for the iCRC: it is computed once
 //! with zeros in the variable fields, and their bytes are put in through tables, because CRCs of equally long strings add up.
 
-use crate::crc::{byte_before_zeros, update};
+use crate::crc::{Change, change_after, update};
 use crate::frame::Network;
-use crate::icrc::{Icrc, MaskedHeaders};
+use crate::icrc::{Icrc, mask_headers};
 use crate::net::{
     EthernetHeader, Ipv4Header, Ipv6Header, OnesComplement, ROCE_PORT, UdpHeader, Vlan, ethertype, protocol,
 };
@@ -113,8 +113,9 @@ impl HeaderTemplate {
 
         let mut ip_sum = OnesComplement::default();
         ip_sum.bytes(&bytes[l3..udp]);
-        let masked = MaskedHeaders::new(network, &bytes[l3..len]);
-        let crc = update(Icrc::start().value(), masked.as_bytes());
+        let mut masked = bytes;
+        mask_headers(network, &mut masked[l3..len]);
+        let crc = update(Icrc::start().value(), &masked[l3..len]);
         Ok(HeaderTemplate { bytes, len: len as u8, l3: l3 as u8, network, ip_sum, crc })
     }
 
@@ -171,7 +172,7 @@ impl HeaderTemplate {
     #[inline]
     pub fn icrc(&self, ip_id: u16, transport_len: usize) -> Icrc {
         let lengths = self.lengths(transport_len);
-        Icrc::from_crc(match self.network {
+        Icrc::after(match self.network {
             Network::V4 => self.crc ^ IPV4_LEN.of(lengths.ip) ^ IPV4_ID.of(ip_id) ^ UDP_LEN.of(lengths.udp),
             Network::V6 => self.crc ^ IPV6_LEN.of(lengths.ip) ^ UDP_LEN.of(lengths.udp),
             Network::V1 => self.crc ^ GRH_LEN.of(lengths.ip),
@@ -232,14 +233,14 @@ fn write_network(addressing: &Addressing, network: Network, out: &mut [u8]) {
 
 /// What a 16-bit field adds to the CRC of headers in which it was zero.
 struct Field {
-    high: [u32; 256],
-    low: [u32; 256],
+    high: Change,
+    low: Change,
 }
 
 impl Field {
     /// The field at `offset` in headers of `len` bytes.
     const fn at(offset: usize, len: usize) -> Field {
-        Field { high: byte_before_zeros(len - offset - 1), low: byte_before_zeros(len - offset - 2) }
+        Field { high: change_after(len - offset - 1), low: change_after(len - offset - 2) }
     }
 
     #[inline]

@@ -71,37 +71,46 @@ impl Bth {
     /// From its bytes; every bit is kept.
     #[inline]
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
-        let [opcode, flags, p0, p1, congestion, q0, q1, q2, ack, s0, s1, s2] = *bytes;
+        let first = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let second = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let third = u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
         Bth {
-            opcode: Opcode(opcode),
-            solicited: flags & 0x80 != 0,
-            mig_req: flags & 0x40 != 0,
-            pad_count: flags >> 4 & 3,
-            tver: flags & 0x0F,
-            pkey: PKey(u16::from_be_bytes([p0, p1])),
-            fecn: congestion & 0x80 != 0,
-            becn: congestion & 0x40 != 0,
-            resv6: congestion & 0x3F,
-            dest_qpn: Qpn::from_bytes([q0, q1, q2]),
-            ack_req: ack & 0x80 != 0,
-            resv7: ack & 0x7F,
-            psn: Psn::from_bytes([s0, s1, s2]),
+            opcode: Opcode((first >> 24) as u8),
+            solicited: first & 1 << 23 != 0,
+            mig_req: first & 1 << 22 != 0,
+            pad_count: (first >> 20 & 3) as u8,
+            tver: (first >> 16 & 0x0F) as u8,
+            pkey: PKey(first as u16),
+            fecn: second & 1 << 31 != 0,
+            becn: second & 1 << 30 != 0,
+            resv6: (second >> 24 & 0x3F) as u8,
+            dest_qpn: Qpn::new(second),
+            ack_req: third & 1 << 31 != 0,
+            resv7: (third >> 24 & 0x7F) as u8,
+            psn: Psn::new(third),
         }
     }
 
     /// Its bytes. Bits of a field beyond its width are dropped.
     #[inline]
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
-        let flags = u8::from(self.solicited) << 7
-            | u8::from(self.mig_req) << 6
-            | (self.pad_count & 3) << 4
-            | self.tver & 0x0F;
-        let congestion = u8::from(self.fecn) << 7 | u8::from(self.becn) << 6 | self.resv6 & 0x3F;
-        let ack = u8::from(self.ack_req) << 7 | self.resv7 & 0x7F;
-        let [p0, p1] = self.pkey.0.to_be_bytes();
-        let [q0, q1, q2] = self.dest_qpn.to_bytes();
-        let [s0, s1, s2] = self.psn.to_bytes();
-        [self.opcode.0, flags, p0, p1, congestion, q0, q1, q2, ack, s0, s1, s2]
+        let bit = |set: bool, at: u32| u32::from(set) << at;
+        let first = u32::from(self.opcode.0) << 24
+            | bit(self.solicited, 23)
+            | bit(self.mig_req, 22)
+            | u32::from(self.pad_count & 3) << 20
+            | u32::from(self.tver & 0x0F) << 16
+            | u32::from(self.pkey.0);
+        let second = bit(self.fecn, 31)
+            | bit(self.becn, 30)
+            | u32::from(self.resv6 & 0x3F) << 24
+            | self.dest_qpn.value();
+        let third = bit(self.ack_req, 31) | u32::from(self.resv7 & 0x7F) << 24 | self.psn.value();
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&first.to_be_bytes());
+        bytes[4..8].copy_from_slice(&second.to_be_bytes());
+        bytes[8..].copy_from_slice(&third.to_be_bytes());
+        bytes
     }
 }
 

@@ -20,8 +20,9 @@ fn masked_bits(frame: &Frame, at: usize) -> u8 {
 }
 
 fn icrc(frame: &Frame, bytes: &[u8]) -> Icrc {
-    let mut icrc = Icrc::of_headers(frame.network, &bytes[frame.l3_offset()..frame.payload_offset()]);
-    icrc.update(&bytes[frame.payload_offset()..frame.icrc_offset()]);
+    let covered = &bytes[frame.l3_offset()..frame.icrc_offset()];
+    let mut icrc = Icrc::before(frame.network, covered);
+    icrc.update(covered);
     icrc
 }
 
