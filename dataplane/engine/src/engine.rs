@@ -113,7 +113,7 @@ impl<M: Memory> Engine<M> {
     pub fn destroy_qp(&mut self, qpn: Qpn) -> bool {
         match self.detach_qp(qpn) {
             Some(mut qp) => {
-                qp.set_state(QpState::Reset);
+                qp.reset();
                 self.counters.merge(&qp.counters);
                 true
             }

@@ -9,6 +9,12 @@ pub const MAX_INLINE: usize = 128;
 pub const MAX_MESSAGE: u32 = 1 << 31;
 /// Most READs and atomics that one QP keeps per direction.
 pub const MAX_RD_ATOMIC: u8 = 128;
+/// Largest ACK timeout code.
+pub const MAX_ACK_TIMEOUT: u8 = 31;
+/// Largest retry counter, of timeouts and of RNR NAKs.
+pub const MAX_RETRIES: u8 = 7;
+/// Largest RNR timer code.
+pub const MAX_RNR_TIMER: u8 = 31;
 /// Deepest send or receive queue.
 pub const MAX_QP_WR: u32 = 32_768;
 /// Deepest completion queue.

@@ -51,6 +51,24 @@ bitflags::bitflags! {
     }
 }
 
+/// The flags by their bare names, for tables.
+pub(super) mod flag {
+    macro_rules! bare {
+        ($($name:ident)*) => { $(pub const $name: super::QpAttrMask = super::QpAttrMask::$name;)* };
+    }
+    bare! {
+        STATE CUR_STATE EN_SQD_ASYNC_NOTIFY ACCESS PKEY_INDEX PORT QKEY AV PATH_MTU TIMEOUT RETRY_CNT RNR_RETRY RQ_PSN
+        MAX_RD_ATOMIC MIN_RNR_TIMER SQ_PSN MAX_DEST_RD_ATOMIC PATH_MIG_STATE DEST_QPN
+    }
+}
+
+/// The names of the flags, as verbs has them; bits without a name as a number.
+impl std::fmt::Display for QpAttrMask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        bitflags::parser::to_writer(self, f)
+    }
+}
+
 /// Attributes of a QP: what a modify may set and a query tells.
 #[derive(Clone, Debug)]
 pub struct QpAttr {
@@ -68,7 +86,8 @@ pub struct QpAttr {
     pub port: u8,
     /// UD: the QP's Q_Key.
     pub qkey: QKey,
-    /// RC, UC: the address vector, as the headers to send with.
+    /// RC, UC: the address vector, as the headers to send with. A UDP source port of 0 lets the engine choose the one
+    /// that Linux would ([`wire::udp_sport`]).
     pub path: Option<Addressing>,
     /// Path MTU.
     pub path_mtu: Mtu,

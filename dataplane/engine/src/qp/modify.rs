@@ -1,24 +1,15 @@
-//! Changing a QP's attributes and state.
+//! Changing a QP's attributes and state: all checks first, then all changes (rocev2 facts, transport sections 13 to 15).
 
-use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState};
+mod check;
+mod error;
+
+pub use error::ModifyError;
+
+use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState, flush};
+use crate::event::EventKind;
 use crate::memory::Memory;
-use wire::Qpn;
-
-/// Why a modify was refused. Nothing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ModifyError {
-    /// There is no such QP.
-    #[error("there is no QP {0}")]
-    UnknownQp(Qpn),
-    /// The state machine has no such move.
-    #[error("a QP cannot go from {from:?} to {to:?}")]
-    Transition {
-        /// Present state.
-        from: QpState,
-        /// State asked for.
-        to: QpState,
-    },
-}
+use check::Change;
+use wire::Psn;
 
 impl Qp {
     /// Checks everything, then changes everything, or nothing.
@@ -28,7 +19,80 @@ impl Qp {
         attr: &QpAttr,
         mask: QpAttrMask,
     ) -> Result<(), ModifyError> {
-        let _ = (ctx, attr, mask);
+        let Change { to, path } = check::check(self, attr, mask)?;
+        let from = self.state;
+        // Asking to be told holds for one move.
+        self.attr.notify_drained &= to == QpState::Sqd && from == QpState::Sqd;
+        take_attributes(&mut self.attr, attr, mask);
+        if path.is_some() {
+            self.path = path;
+        }
+        match to {
+            QpState::Reset => self.reset(),
+            QpState::Err => flush::enter_error(self, ctx),
+            QpState::Rtr => {
+                self.resp.reset(self.attr.rq_psn, self.attr.max_dest_rd_atomic);
+                self.set_state(to);
+            }
+            QpState::Rts if from == QpState::Rtr => {
+                self.req.reset(self.attr.sq_psn);
+                self.set_state(to);
+            }
+            QpState::Sqd if from == QpState::Rts => self.start_draining(ctx),
+            QpState::Init | QpState::Rts | QpState::Sqd | QpState::Sqe => self.set_state(to),
+        }
         Ok(())
+    }
+
+    /// Back to how it was created. Work requests vanish without completions; those of an SRQ belong to others too and
+    /// stay.
+    pub(crate) fn reset(&mut self) {
+        // First the state, so that nobody posts behind what is thrown away.
+        self.set_state(QpState::Reset);
+        self.shared.sq().discard();
+        if self.shared.rq().srq().is_none() {
+            while self.shared.rq().pop().is_some() {}
+        }
+        self.req.reset(Psn::new(0));
+        self.resp.reset(Psn::new(0), 0);
+        self.attr = QpAttr::default();
+        self.path = None;
+        self.established = false;
+    }
+
+    /// RTS → SQD. A queue with nothing in flight has drained already.
+    fn start_draining<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        self.set_state(QpState::Sqd);
+        if self.attr.notify_drained && self.req.is_drained() {
+            self.attr.notify_drained = false;
+            ctx.events.raise(EventKind::SqDrained, self.source());
+        }
+    }
+}
+
+/// Copies what the mask names.
+fn take_attributes(to: &mut QpAttr, from: &QpAttr, mask: QpAttrMask) {
+    macro_rules! take {
+        ($($flag:ident => $field:ident,)*) => {
+            $(if mask.contains(QpAttrMask::$flag) { to.$field = from.$field.clone(); })*
+        };
+    }
+    take! {
+        EN_SQD_ASYNC_NOTIFY => notify_drained,
+        ACCESS => access,
+        PKEY_INDEX => pkey_index,
+        PORT => port,
+        QKEY => qkey,
+        AV => path,
+        PATH_MTU => path_mtu,
+        TIMEOUT => timeout,
+        RETRY_CNT => retry_cnt,
+        RNR_RETRY => rnr_retry,
+        RQ_PSN => rq_psn,
+        MAX_RD_ATOMIC => max_rd_atomic,
+        MIN_RNR_TIMER => min_rnr_timer,
+        SQ_PSN => sq_psn,
+        MAX_DEST_RD_ATOMIC => max_dest_rd_atomic,
+        DEST_QPN => dest_qpn,
     }
 }

@@ -44,6 +44,8 @@ pub struct SendQueue {
     depth: u32,
     /// Posted and not completed: what the depth bounds.
     outstanding: AtomicU32,
+    /// Of those, the ones that the engine has taken. Only the engine writes it.
+    started: AtomicU32,
     max_sge: usize,
     max_inline: usize,
 }
@@ -56,6 +58,7 @@ impl SendQueue {
             ring: ArrayQueue::new(depth as usize),
             depth,
             outstanding: AtomicU32::new(0),
+            started: AtomicU32::new(0),
             max_sge,
             max_inline,
         }
@@ -88,13 +91,25 @@ impl SendQueue {
         Ok(())
     }
 
+    /// Takes the oldest request (the engine's side); it occupies its place until it is [released](Self::release).
     pub(crate) fn pop(&self) -> Option<SendWr> {
-        self.ring.pop()
+        let wr = self.ring.pop()?;
+        self.started.store(self.started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Some(wr)
     }
 
-    /// `count` requests are complete: their places are free again.
+    /// `count` requests that were taken are complete: their places are free again.
     pub(crate) fn release(&self, count: u32) {
+        let started = self.started.load(Ordering::Relaxed);
+        debug_assert!(count <= started, "{count} released of {started} started");
+        self.started.store(started - count, Ordering::Relaxed);
         self.outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+
+    /// Forgets every request, started or not. What a thread is just now posting stays counted, and may stay.
+    pub(crate) fn discard(&self) {
+        while self.pop().is_some() {}
+        self.release(self.started.load(Ordering::Relaxed));
     }
 }
 
