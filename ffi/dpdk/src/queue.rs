@@ -40,6 +40,9 @@ impl RxQueue {
     #[inline]
     pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
         const { assert!(N % 8 == 0, "some drivers receive in multiples of 8 only") };
+        if burst.is_full() {
+            return 0;
+        }
         burst.append(|slots, room| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
             // has room for `room` packets.
@@ -68,6 +71,9 @@ impl TxQueue {
     /// at its front and in order, owned by the caller: try again or drop them.
     #[inline]
     pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
+        if burst.is_empty() {
+            return 0; // net_memif of 24.11 looks at the first packet even if there is none.
+        }
         burst.take_front(|packets, count| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and the
             // `count` packets are owned by the burst, which gives up those that are taken.

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send};
+use common::{
+    burst_without_packets, bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send,
+};
 use dpdk::vdev::AF_PACKET_JUMBO_DATA_ROOM;
 use dpdk::{PortConfig, Vdev};
 
@@ -20,6 +22,7 @@ fn af_packet_over_veth_passes_traffic() {
     assert_eq!(a.negotiated().driver, "net_af_packet");
     assert_eq!((a.negotiated().mtu_asked, a.negotiated().mtu), (9000, 9000), "{}", a.negotiated());
     let (mut a_rx, mut a_tx) = queue(&mut a);
+    burst_without_packets(&mut a_rx, &mut a_tx, &pool);
     let (mut b_rx, mut b_tx) = queue(&mut b);
     for len in [64, 65, 1514, 1900, 2048, 4200, 9014] {
         let sent = frame(len, 1);

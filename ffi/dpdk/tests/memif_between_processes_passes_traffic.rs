@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use common::{bytes, eal, frame, open, packet, pool, queue, receive, send, within};
+use common::{burst_without_packets, bytes, eal, frame, open, packet, pool, queue, receive, send, within};
 use dpdk::vdev::MemifRole;
 use dpdk::{Eal, MbufBurst, Port, PortConfig, Vdev};
 
@@ -34,6 +34,7 @@ fn memif_between_processes_passes_traffic() {
     );
     within(Duration::from_secs(10), || port.link().unwrap().up.then_some(())).expect("the link comes up");
     let (mut rx, mut tx) = queue(&mut port);
+    burst_without_packets(&mut rx, &mut tx, &pool);
     for len in [64, 65, 1514, 2049, 4200, 9014] {
         let sent = frame(len, 9);
         send(&mut tx, packet(&pool, &sent));

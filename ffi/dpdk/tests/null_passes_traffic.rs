@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{eal, frame, open, packet, pool, queue, send};
+use common::{burst_without_packets, eal, frame, open, packet, pool, queue, send};
 use dpdk::{MbufBurst, PortConfig, Vdev};
 
 #[test]
@@ -13,6 +13,7 @@ fn null_passes_traffic() {
     let mut port = open(&eal, &Vdev::null("0").unwrap(), &config, &pool);
     assert_eq!(port.negotiated().driver, "net_null");
     let (mut rx, mut tx) = queue(&mut port);
+    burst_without_packets(&mut rx, &mut tx, &pool);
     let mut burst = MbufBurst::<32>::new();
     assert_eq!(rx.burst(&mut burst), 32);
     assert!(burst.as_slice().iter().all(|mbuf| mbuf.pkt_len() == 64 && mbuf.port() == port.id().0));

@@ -4,7 +4,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send};
+use common::{
+    burst_without_packets, bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send,
+};
 use dpdk::{PortConfig, Vdev};
 
 #[test]
@@ -22,6 +24,7 @@ fn pcap_passes_traffic() {
     let mut port = open(&eal, &Vdev::pcap_files("f", &input, &output).unwrap(), &config, &pool);
     assert_eq!(port.negotiated().driver, "net_pcap");
     let (mut rx, mut tx) = queue(&mut port);
+    burst_without_packets(&mut rx, &mut tx, &pool);
     let mut burst = dpdk::MbufBurst::<32>::new();
     assert_eq!(rx.burst(&mut burst), frames.len());
     let got: Vec<Vec<u8>> = burst.as_slice().iter().map(bytes).collect();

@@ -4,7 +4,7 @@ mod common;
 
 use std::slice::from_ref;
 
-use common::{bytes, eal, frame, packet, pool, receive, send};
+use common::{burst_without_packets, bytes, eal, frame, packet, pool, receive, send};
 use dpdk::port::ports;
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::{MbufBurst, Port, PortConfig};
@@ -32,6 +32,7 @@ fn ring_pair_passes_traffic() {
     for queue in 0..2 {
         let (a_rx, a_tx) = &mut a_queues[queue];
         let (b_rx, b_tx) = &mut b_queues[queue];
+        burst_without_packets(a_rx, a_tx, &pool);
         for len in [64, 65, 1500, 2048, 2049, 4200, 9018] {
             let sent = frame(len, queue as u8);
             send(a_tx, packet(&pool, &sent));

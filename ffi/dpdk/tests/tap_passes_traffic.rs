@@ -6,7 +6,10 @@ mod common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send, within};
+use common::{
+    burst_without_packets, bytes, eal, frame, ip, open, own_network, packet, pool, queue, receive, send,
+    within,
+};
 use dpdk::vdev::AF_PACKET_JUMBO_DATA_ROOM;
 use dpdk::{MbufBurst, Port, PortConfig, RxQueue, TxQueue, Vdev};
 
@@ -26,6 +29,7 @@ fn tap_passes_traffic() {
     assert!(tap.negotiated().scatter && tap.negotiated().tx_multi_segs, "{}", tap.negotiated());
     assert_eq!(tap.mac().unwrap(), mac);
     let (mut rx, mut tx) = queue(&mut tap);
+    burst_without_packets(&mut rx, &mut tx, &small);
 
     // The kernel's side of the interface, which has got the port's MTU, read and written through another port.
     let kernel_side = Vdev::af_packet("k", "rh-tap", 1, true).unwrap();

@@ -53,6 +53,15 @@ pub fn bytes(mbuf: &Mbuf) -> Vec<u8> {
     gathered
 }
 
+/// Asks for nothing, which must do nothing: drivers differ here.
+pub fn burst_without_packets(rx: &mut RxQueue, tx: &mut TxQueue, pool: &Mempool) {
+    let mut burst = MbufBurst::<8>::new();
+    assert_eq!(tx.burst(&mut burst), 0);
+    assert!(pool.alloc_bulk(&mut burst, 8));
+    assert_eq!(rx.burst(&mut burst), 0);
+    assert_eq!(burst.len(), 8);
+}
+
 /// Sends one packet, trying for five seconds.
 pub fn send(tx: &mut TxQueue, mbuf: Mbuf) {
     let mut burst = MbufBurst::<32>::new();
