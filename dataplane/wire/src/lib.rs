@@ -10,6 +10,36 @@
 //! | know what an opcode means | [`Opcode::info`], [`Opcode::of`] |
 //! | send | [`HeaderTemplate`], [`ExtHeaders`], [`write_headers`], [`Icrc`] |
 //! | name a number | [`Psn`], [`Qpn`], [`RKey`], [`Gid`], [`Mtu`] … |
+//!
+//! ```
+//! use wire::*;
+//!
+//! let addressing = Addressing {
+//!     version: RoceVersion::V2,
+//!     smac: "02:00:00:00:00:0a".parse()?,
+//!     dmac: "02:00:00:00:00:0b".parse()?,
+//!     vlan: None,
+//!     src: "192.0.2.10".parse()?,
+//!     dst: "192.0.2.20".parse()?,
+//!     traffic_class: 0,
+//!     flow_label: 0,
+//!     hop_limit: 64,
+//!     udp_sport: udp_sport(0, Qpn::new(0x11), Qpn::new(0x12)),
+//! };
+//! let template = HeaderTemplate::new(&addressing)?;
+//! let opcode = Opcode::of(Service::Rc, Operation::Write, Position::Only).expect("RC has WRITE");
+//! let reth = Reth { va: 0x1000, rkey: RKey::new(0x1A2B), dma_len: 5 };
+//!
+//! let mut bytes = Vec::new();
+//! let bth = Bth::new(opcode, Qpn::new(0x12), Psn::new(7));
+//! build_frame(&template, &bth, &ExtHeaders::EMPTY.with(reth), 0, b"hello", &mut bytes);
+//!
+//! let frame = Frame::parse(&bytes, bytes.len())?;
+//! frame.verify_icrc(&bytes, [&bytes[..]])?;
+//! assert_eq!(frame.ext::<Reth>(&bytes), Some(reth));
+//! assert_eq!(&bytes[frame.payload_offset()..][..frame.payload_len()], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -204,9 +204,9 @@ impl Frame {
             return Ok(());
         }
         let mut sum = OnesComplement::default();
-        let address = if self.network == Network::V4 { 12.. } else { 0.. };
-        sum.bytes(&self.src.0[address.clone()]);
-        sum.bytes(&self.dst.0[address]);
+        // The ::ffff: in front of an IPv4 address is a word of ones, which is zero in this arithmetic.
+        sum.bytes(&self.src.0);
+        sum.bytes(&self.dst.0);
         sum.word(u16::from(protocol::UDP));
         sum.word((UdpHeader::LEN + self.transport_len()) as u16);
         self.each_piece(segments, self.bth_offset() - UdpHeader::LEN, |piece| sum.bytes(piece))?;
