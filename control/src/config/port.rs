@@ -1,0 +1,107 @@
+//! One port: its device and its place in the network.
+
+use crate::net::Prefix;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use wire::Mac;
+
+/// IP MTU that carries a path MTU of 4096 with room for every header (4192 is the least).
+pub const DEFAULT_MTU: u16 = 4200;
+
+/// The device behind a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// One end of two ports joined in memory. Both ends name the same pair; the endpoint needs exactly two of a name.
+    Ring {
+        /// The pair's name.
+        pair: String,
+    },
+    /// A kernel interface that we make.
+    Tap {
+        /// Its name.
+        interface: String,
+    },
+    /// An existing kernel interface through a packet socket.
+    AfPacket {
+        /// Its name.
+        interface: String,
+    },
+    /// One end of a shared-memory link between two processes.
+    Memif {
+        /// The socket that both ends meet at.
+        socket: PathBuf,
+        /// Which end.
+        role: MemifRole,
+        /// Number of the link on its socket.
+        id: u32,
+    },
+    /// An existing kernel interface through libpcap: slow, needs nothing.
+    Pcap {
+        /// Its name.
+        interface: String,
+    },
+    /// A NIC.
+    Pci {
+        /// Address like `0000:3b:00.0`, with driver arguments after a comma.
+        address: String,
+    },
+    /// Any DPDK virtual device, as after EAL's `--vdev`.
+    Vdev {
+        /// Its name, which begins with its driver's.
+        name: String,
+        /// Its arguments.
+        args: String,
+    },
+}
+
+/// Which end of a memif link this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemifRole {
+    /// Listens on the socket.
+    Server,
+    /// Connects to it.
+    Client,
+}
+
+/// `[[port]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSettings {
+    /// Our name for it, in statistics and messages.
+    pub name: String,
+    /// The device.
+    pub device: DeviceKind,
+    /// Its Ethernet address; by default the device's own, or a random one where it has none.
+    pub mac: Option<Mac>,
+    /// Its addresses with their on-link prefix, in GID order. The link-local one is added by itself.
+    pub addresses: Vec<Prefix>,
+    /// 802.1Q VLAN of everything it sends and takes.
+    pub vlan: Option<u16>,
+    /// Largest IP packet to ask the driver for. What it gives decides the path MTU.
+    pub mtu: u16,
+    /// Where IPv4 beyond the link goes.
+    pub gateway_v4: Option<Ipv4Addr>,
+    /// Where IPv6 beyond the link goes.
+    pub gateway_v6: Option<Ipv6Addr>,
+    /// Packets that each receive queue holds.
+    pub rx_descriptors: u16,
+    /// Packets that each transmit queue holds.
+    pub tx_descriptors: u16,
+}
+
+impl PortSettings {
+    /// A port with addresses and defaults for the rest.
+    pub fn new(name: impl Into<String>, device: DeviceKind, addresses: Vec<Prefix>) -> Self {
+        PortSettings {
+            name: name.into(),
+            device,
+            mac: None,
+            addresses,
+            vlan: None,
+            mtu: DEFAULT_MTU,
+            gateway_v4: None,
+            gateway_v6: None,
+            rx_descriptors: 1024,
+            tx_descriptors: 1024,
+        }
+    }
+}
