@@ -1,17 +1,112 @@
 //! Completions on their way to the CQs, and what a full CQ does.
 
-use super::{Ctx, Qp};
+use super::flight::Wqe;
+use super::{Ctx, Qp, QpState, flush};
+use crate::counters::Counter;
+use crate::event::{EventKind, EventSource};
 use crate::memory::Memory;
-use crate::status::Cqe;
+use crate::queue::CompletionQueue;
+use crate::status::{Cqe, WcOpcode, WcStatus};
+use crate::wr::{SendFlags, SendOp};
 
 impl Qp {
     /// Gives a completion to the send CQ. A full CQ breaks it (event CQ_ERR) and the QP goes to ERROR.
     pub(crate) fn push_send_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
-        let _ = (ctx, self.send_cq.push(cqe));
+        count_status(self, cqe.status, Counter::ReqCqeError, Counter::ReqCqeFlushError);
+        if !push(ctx, &self.send_cq, cqe) {
+            self.on_cq_full(ctx);
+        }
     }
 
     /// Gives a completion to the receive CQ, with the same rule.
     pub(crate) fn push_recv_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
-        let _ = (ctx, self.recv_cq.push(cqe));
+        count_status(self, cqe.status, Counter::RespCqeError, Counter::RespCqeFlushError);
+        if !push(ctx, &self.recv_cq, cqe) {
+            self.on_cq_full(ctx);
+        }
+    }
+
+    fn on_cq_full<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        self.counters.count(Counter::CqOverflow);
+        // Does nothing when the completion that did not fit was itself part of a flush.
+        flush::enter_error(self, ctx);
+    }
+}
+
+impl SendOp {
+    /// What kind of work its completion is for.
+    pub(super) fn wc_opcode(&self) -> WcOpcode {
+        match self {
+            SendOp::Send | SendOp::SendImm(_) | SendOp::SendInv(_) | SendOp::UdSend { .. } => WcOpcode::Send,
+            SendOp::Write(_) | SendOp::WriteImm(..) => WcOpcode::RdmaWrite,
+            SendOp::Read(_) => WcOpcode::RdmaRead,
+            SendOp::CompareSwap { .. } => WcOpcode::CompSwap,
+            SendOp::FetchAdd { .. } => WcOpcode::FetchAdd,
+            SendOp::LocalInv(_) => WcOpcode::LocalInv,
+            SendOp::RegMr(_) => WcOpcode::RegMr,
+        }
+    }
+}
+
+fn count_status(qp: &mut Qp, status: WcStatus, error: Counter, flush: Counter) {
+    match status {
+        WcStatus::Success => {}
+        WcStatus::WrFlushErr => qp.counters.count(flush),
+        _ => qp.counters.count(error),
+    }
+}
+
+/// False when there was no room. The first time that happens is told by an event.
+fn push<M>(ctx: &Ctx<'_, M>, cq: &CompletionQueue, cqe: Cqe) -> bool {
+    let broken_before = cq.is_overflowed();
+    let pushed = cq.push(cqe).is_ok();
+    if !pushed && !broken_before {
+        ctx.events.raise(EventKind::CqErr, EventSource::Cq(cq.id()));
+    }
+    pushed
+}
+
+/// The oldest `count` requests are done. Their places are free before anybody can see their completions, or a
+/// program that posts on each completion would find its queue full.
+pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
+    if count == 0 {
+        return;
+    }
+    qp.shared.sq().release(count);
+    let mut overflowed = 0;
+    for _ in 0..count {
+        let (qpn, all) = (qp.qpn, qp.sq_sig_all);
+        let wqe = qp.req.pop();
+        if (all || wqe.flags.contains(SendFlags::SIGNALED)) && !push(ctx, &qp.send_cq, success(wqe, qpn)) {
+            overflowed += 1;
+        }
+        // Lets go of an address handle or a region.
+        wqe.op = SendOp::Send;
+    }
+    qp.req.follow_una();
+    // Only now: the flush that follows must not find requests which are done.
+    for _ in 0..overflowed {
+        qp.on_cq_full(ctx);
+    }
+}
+
+fn success(wqe: &Wqe, qpn: wire::Qpn) -> Cqe {
+    let byte_len = if wqe.op.returns_data() { wqe.len } else { 0 };
+    Cqe { byte_len, ..Cqe::new(wqe.wr_id, WcStatus::Success, wqe.op.wc_opcode(), qpn) }
+}
+
+/// What the oldest request's place at the head lets happen: a request that was done without a packet completes, one with a
+/// local fault fails, and a queue that drains may be empty.
+pub(super) fn settle<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
+    while let Some(oldest) = qp.req.flight.oldest() {
+        match oldest.fault {
+            Some(status) => return flush::fail_send(qp, ctx, status),
+            None if oldest.started && oldest.packets == 0 => finish(qp, ctx, 1),
+            None => break,
+        }
+    }
+    if qp.state == QpState::Sqd && qp.attr.notify_drained && qp.req.is_drained() {
+        qp.attr.notify_drained = false;
+        ctx.events.raise(EventKind::SqDrained, qp.source());
     }
 }

@@ -1,20 +1,76 @@
-//! Error states and flushing.
+//! Error states and flushing (rocev2 facts, transport section 15).
 
-use super::{Ctx, Qp};
+use super::{Ctx, Qp, QpState, QpType};
+use crate::event::EventKind;
 use crate::memory::Memory;
-use crate::status::WcStatus;
+use crate::status::{Cqe, WcOpcode, WcStatus};
+use crate::wr::{RecvWr, SendOp};
 
 /// The QP goes to ERROR: everything in flight and posted is flushed, in queue order. Does nothing in ERROR.
 pub(crate) fn enter_error<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    let _ = (qp, ctx);
+    if qp.state == QpState::Err {
+        return;
+    }
+    // First the state: completions that do not fit come back here, and posters see it.
+    qp.set_state(QpState::Err);
+    flush_started(qp, ctx);
+    if let Some(current) = qp.resp.take_current_receive() {
+        flush_receive(qp, ctx, &current);
+    }
+    flush_posted(qp, ctx);
+    if qp.shared.rq().srq().is_some() {
+        ctx.events.raise(EventKind::QpLastWqeReached, qp.source());
+    }
 }
 
 /// The oldest unfinished send request ends with `status`; then the QP goes to ERROR (RC) or SQE (UC, UD).
 pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStatus) {
-    let _ = (qp, ctx, status);
+    if !qp.req.flight.is_empty() {
+        end_oldest(qp, ctx, status);
+    }
+    if qp.qp_type == QpType::Rc {
+        return enter_error(qp, ctx);
+    }
+    // A CQ without room has taken the QP to ERROR by now.
+    if qp.state != QpState::Err {
+        qp.set_state(QpState::Sqe);
+        flush_started(qp, ctx);
+        flush_posted(qp, ctx);
+    }
 }
 
-/// In ERROR or SQE: flushes what was posted since.
+/// In ERROR or SQE: flushes what was posted since. Receives go on in SQE, and those of an SRQ belong to others too.
 pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    let _ = (qp, ctx);
+    while let Some(wr) = qp.shared.sq().pop() {
+        qp.shared.sq().release(1);
+        let opcode = wr.op.wc_opcode();
+        qp.push_send_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, opcode, qp.qpn));
+    }
+    if qp.state == QpState::Err && qp.shared.rq().srq().is_none() {
+        while let Some(wr) = qp.shared.rq().pop() {
+            flush_receive(qp, ctx, &wr);
+        }
+    }
+}
+
+/// Flushes the requests that the engine had taken.
+fn flush_started<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
+    while !qp.req.flight.is_empty() {
+        end_oldest(qp, ctx, WcStatus::WrFlushErr);
+    }
+    qp.req.forget();
+}
+
+/// Errors complete whether the request was signaled or not.
+fn end_oldest<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStatus) {
+    let qpn = qp.qpn;
+    let wqe = qp.req.pop();
+    let cqe = Cqe::new(wqe.wr_id, status, wqe.op.wc_opcode(), qpn);
+    wqe.op = SendOp::Send;
+    qp.shared.sq().release(1);
+    qp.push_send_cqe(ctx, cqe);
+}
+
+fn flush_receive<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &RecvWr) {
+    qp.push_recv_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, WcOpcode::Recv, qp.qpn));
 }

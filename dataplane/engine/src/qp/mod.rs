@@ -7,8 +7,11 @@ mod admit;
 mod attr;
 mod complete;
 mod completer;
+mod flight;
 mod flush;
+mod load;
 mod modify;
+mod request;
 mod requester;
 mod respond;
 mod responder;
@@ -74,7 +77,7 @@ pub(crate) struct Path {
 /// What one call for a packet to send came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
-    /// A packet of this many payload bytes went out.
+    /// A packet of this many payload bytes went out, or a request was done without one (0).
     Sent(usize),
     /// There is nothing to send now.
     Idle,

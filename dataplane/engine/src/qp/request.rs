@@ -1,0 +1,167 @@
+//! One request packet: what it looks like, and what its leaving changes (rocev2 facts, transport sections 5, 7, 8 and 20).
+
+use super::flight::{Wqe, offset};
+use super::requester::Cursor;
+use super::{Qp, QpType, retry};
+use crate::Nanos;
+use crate::counters::Counter;
+use crate::limits::ACK_REQ_EVERY;
+use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
+use crate::wr::SendOp;
+use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth};
+
+/// What left.
+pub(super) struct Emitted {
+    pub bytes: usize,
+    pub ack_req: bool,
+}
+
+/// Offers the packet under the cursor. The QP does not change.
+pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkError> {
+    let Cursor { seq, packet } = qp.req.cursor;
+    let wqe = qp.req.flight.get(seq);
+    let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
+    let position = position(wqe, packet);
+    let psn = wqe.first_psn.add(packet);
+    let (template, dest_qpn) = match (&wqe.op, &qp.path) {
+        (SendOp::UdSend { ah, remote_qpn, .. }, _) => (&ah.template, *remote_qpn),
+        (_, Some(path)) => (&path.template, qp.attr.dest_qpn),
+        // A connected QP in RTS has a path.
+        (_, None) => return Err(SinkError::Full),
+    };
+    let Some(opcode) = Opcode::of(qp.qp_type.service(), operation(&wqe.op), position) else {
+        return Err(SinkError::Full);
+    };
+    let payload = payload(wqe, packet, mtu);
+    let bth = Bth {
+        solicited: wqe.flags.contains(crate::SendFlags::SOLICITED) && position.ends() && rouses(&wqe.op),
+        ack_req: qp.qp_type == QpType::Rc && asks_ack(qp, wqe, packet),
+        pad_count: Bth::pad_for(payload.len()),
+        ..Bth::new(opcode, dest_qpn, psn)
+    };
+    let ext = ext_headers(qp, wqe, packet, position, mtu);
+    sink.emit(&TxPacket { template, bth, ext, payload })?;
+    Ok(Emitted { bytes: payload.len(), ack_req: bth.ack_req })
+}
+
+/// Notes that the packet under the cursor left, and moves on.
+pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
+    let Cursor { seq, packet } = qp.req.cursor;
+    let ack_deadline = retry::ack_deadline(qp, now);
+    let req = &mut qp.req;
+    let wqe = req.flight.get_mut(seq);
+    let returns_data = wqe.op.returns_data();
+    let last = returns_data || packet + 1 == wqe.packets;
+    let end = if last { wqe.first_psn.add(wqe.packets) } else { wqe.first_psn.add(packet + 1) };
+    if !wqe.started {
+        wqe.started = true;
+        req.rd_atomic += u32::from(returns_data);
+    }
+    wqe.read_from = packet;
+    let again = offset(wqe.first_psn.add(packet), req.una) < offset(req.sent_end, req.una);
+    if offset(end, req.una) > offset(req.sent_end, req.una) {
+        req.sent_end = end;
+    }
+    req.cursor = match last {
+        true => Cursor { seq: seq.wrapping_add(1), packet: 0 },
+        false => Cursor { seq, packet: packet + 1 },
+    };
+    req.since_ack_req = if packet_sent.ack_req { 0 } else { req.since_ack_req + 1 };
+    if req.deadline.is_none() {
+        req.deadline = ack_deadline;
+    }
+    qp.counters.count(Counter::TxPackets);
+    qp.counters.add(Counter::TxPayloadBytes, packet_sent.bytes as u64);
+    if again {
+        qp.counters.count(Counter::Retransmitted);
+    }
+}
+
+/// A READ or atomic request is one packet, wherever in the message it begins.
+fn position(wqe: &Wqe, packet: u32) -> Position {
+    match wqe.op.returns_data() {
+        true => Position::Only,
+        false => Position::of(packet == 0, packet + 1 == wqe.packets),
+    }
+}
+
+fn operation(op: &SendOp) -> Operation {
+    match op {
+        SendOp::SendImm(_) | SendOp::UdSend { imm: Some(_), .. } => Operation::SendImm,
+        SendOp::SendInv(_) => Operation::SendInv,
+        SendOp::Write(_) => Operation::Write,
+        SendOp::WriteImm(..) => Operation::WriteImm,
+        SendOp::Read(_) => Operation::ReadRequest,
+        SendOp::CompareSwap { .. } => Operation::CompareSwap,
+        SendOp::FetchAdd { .. } => Operation::FetchAdd,
+        // The last two never become packets.
+        SendOp::Send | SendOp::UdSend { .. } | SendOp::LocalInv(_) | SendOp::RegMr(_) => Operation::Send,
+    }
+}
+
+/// rocev2 facts, wire 5: SE is set on the end of a SEND, and of a WRITE with Immediate.
+fn rouses(op: &SendOp) -> bool {
+    !op.returns_data() && !matches!(op, SendOp::Write(_))
+}
+
+/// At the end of every message, every so many packets inside it, and in the last packet that the window lets out:
+/// without that a long message would stop there for good.
+fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32) -> bool {
+    let req = &qp.req;
+    position(wqe, packet).ends()
+        || req.since_ack_req + 1 >= ACK_REQ_EVERY.min(req.window / 2)
+        || offset(wqe.first_psn.add(packet), req.una) + 1 >= req.window
+}
+
+/// RETH in the first packet, immediate or key in the last.
+fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) -> ExtHeaders {
+    let mut ext = ExtHeaders::EMPTY;
+    let reth = |remote: &crate::wr::Remote, skip: u32| Reth {
+        va: remote.addr.wrapping_add(u64::from(skip)),
+        rkey: remote.rkey,
+        dma_len: wqe.len - skip,
+    };
+    match &wqe.op {
+        SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => {
+            ext = ext.with(reth(remote, 0))
+        }
+        // rocev2 facts, transport 9: a READ may start again in the middle, with address and length moved on.
+        SendOp::Read(remote) => ext = ext.with(reth(remote, packet * mtu.bytes())),
+        SendOp::CompareSwap { remote, compare, swap } => {
+            let (va, rkey) = (remote.addr, remote.rkey);
+            ext = ext.with(AtomicEth { va, rkey, swap_or_add: *swap, compare: *compare });
+        }
+        SendOp::FetchAdd { remote, add } => {
+            let (va, rkey) = (remote.addr, remote.rkey);
+            ext = ext.with(AtomicEth { va, rkey, swap_or_add: *add, compare: 0 });
+        }
+        SendOp::UdSend { qkey, .. } => {
+            // rocev2 facts, transport 20 (IBTA 10.2.5): a key with the top bit stands for the QP's own.
+            let qkey = if qkey.is_privileged() { qp.attr.qkey } else { *qkey };
+            ext = ext.with(Deth { qkey, src_qpn: qp.qpn });
+        }
+        _ => {}
+    }
+    match &wqe.op {
+        SendOp::SendImm(imm) | SendOp::WriteImm(_, imm) | SendOp::UdSend { imm: Some(imm), .. }
+            if position.ends() =>
+        {
+            ext.with(ImmDt(*imm))
+        }
+        SendOp::SendInv(rkey) if position.ends() => ext.with(Ieth { rkey: *rkey }),
+        _ => ext,
+    }
+}
+
+fn payload(wqe: &Wqe, packet: u32, mtu: Mtu) -> Gather<'_> {
+    if wqe.op.returns_data() || wqe.len == 0 {
+        return Gather::EMPTY;
+    }
+    // Below 2^31: the packet is one of the message's.
+    let offset = packet * mtu.bytes();
+    let len = mtu.bytes().min(wqe.len - offset);
+    if wqe.spans.is_empty() {
+        return Gather::Bytes(&wqe.inline[offset as usize..(offset + len) as usize]);
+    }
+    Gather::Spans { spans: &wqe.spans, offset, len }
+}
