@@ -81,12 +81,18 @@ impl<M: Memory> Engine<M> {
 
     /// Creates a QP in RESET.
     pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
-        let qp = Box::new(Qp::new(init));
-        self.attach_qp(qp).map_err(|(_, why)| why)
+        self.place(Box::new(Qp::new(init))).map(|_| ()).map_err(|(_, why)| why)
     }
 
-    /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place.
-    pub fn attach_qp(&mut self, qp: Box<Qp>) -> Result<(), (Box<Qp>, AddQpError)> {
+    /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place. Doorbells
+    /// that rang at the old home meanwhile need not be repeated.
+    pub fn attach_qp(&mut self, now: Nanos, qp: Box<Qp>) -> Result<(), (Box<Qp>, AddQpError)> {
+        let slot = self.place(qp)?;
+        self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
+        Ok(())
+    }
+
+    fn place(&mut self, qp: Box<Qp>) -> Result<u32, (Box<Qp>, AddQpError)> {
         let qpn = qp.qpn;
         if self.by_qpn.contains_key(&qpn.value()) {
             return Err((qp, AddQpError::Exists(qpn)));
@@ -96,8 +102,7 @@ impl<M: Memory> Engine<M> {
         };
         self.by_qpn.insert(qpn.value(), slot);
         self.qps[slot as usize] = Some(qp);
-        self.settle(slot);
-        Ok(())
+        Ok(slot)
     }
 
     /// Removes a QP with all that it has in flight, to be attached elsewhere.
@@ -237,7 +242,12 @@ impl<M: Memory> Engine<M> {
     }
 
     /// Runs an input on a QP and then settles what follows from it.
-    fn with_qp<R>(&mut self, now: Nanos, slot: u32, input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R) -> Option<R> {
+    fn with_qp<R>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R,
+    ) -> Option<R> {
         let qp = self.qps[slot as usize].as_deref_mut()?;
         let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, events: &self.events };
         let result = input(qp, &ctx);

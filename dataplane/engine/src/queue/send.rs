@@ -6,7 +6,7 @@ use crate::qp::{QpState, QpType};
 use crate::wr::{RecvWr, SendOp, SendWr, WrData};
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, fence};
 use wire::Qpn;
 
 /// Why a post was refused. Nothing was posted.
@@ -165,6 +165,9 @@ impl QpShared {
 
     pub(crate) fn set_state(&self, state: QpState) {
         self.state.store(state as u8, Ordering::Release);
+        // Pairs with the fence of `post_recv`: whoever empties the queues after this misses no receive whose poster did
+        // not see the new state.
+        fence(Ordering::SeqCst);
     }
 
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
@@ -190,7 +193,9 @@ impl QpShared {
             return Err(PostError::TooManySges { got: wr.sges.len(), max: self.rq.max_sge() });
         }
         self.rq.push(wr).map_err(|_| PostError::Full)?;
-        // The state is read again: a move to ERR after the first look must still flush this request.
+        // The state is read again, and not before the push: a move to ERR after the first look must still flush this
+        // request.
+        fence(Ordering::SeqCst);
         Ok(self.state() == QpState::Err && self.ring())
     }
 

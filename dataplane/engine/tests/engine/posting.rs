@@ -1,0 +1,186 @@
+//! Posting: what each state and type takes, how depth is counted, and when a doorbell is due.
+
+use crate::support::*;
+use arrayvec::ArrayVec;
+use engine::queue::{PostError, QpShared, RecvQueue, SendQueue};
+use engine::wr::{AddressHandle, FastReg, Remote};
+use engine::{
+    Access, MemoryRegion, PdId, QpState, QpType, RecvWr, RegionId, SendFlags, SendOp, SendWr, Sge, WrData,
+};
+use std::sync::Arc;
+use wire::{HeaderTemplate, LKey, QKey, RKey};
+
+const SGE: Sge = Sge { addr: 0x1000, len: 8, lkey: LKey::new(1) };
+const REMOTE: Remote = Remote { addr: 0x2000, rkey: RKey::new(2) };
+
+fn wr(op: SendOp) -> SendWr {
+    SendWr { wr_id: 1, op, data: WrData::Sges([SGE].into_iter().collect()), flags: SendFlags::empty() }
+}
+
+/// Every operation with its name and the types that have it (rocev2 facts, transport section 12).
+fn operations() -> Vec<(&'static str, SendOp, &'static [QpType])> {
+    use QpType::{Rc, Uc, Ud};
+    let ah = Arc::new(AddressHandle {
+        pd: PdId(1),
+        dgid: path().dst,
+        template: HeaderTemplate::new(&path()).expect("one family"),
+    });
+    let mr = Arc::new(MemoryRegion::fast(PdId(1), RegionId { slot: 0, generation: 0 }, 0x100, 64));
+    let reg = FastReg { mr, key: RKey::new(0x100), addr: 0, len: 64, access: Access::empty() };
+    vec![
+        ("SEND", SendOp::Send, &[Rc, Uc]),
+        ("SEND with Imm", SendOp::SendImm([0; 4]), &[Rc, Uc]),
+        ("SEND with Inv", SendOp::SendInv(RKey::new(2)), &[Rc]),
+        ("WRITE", SendOp::Write(REMOTE), &[Rc, Uc]),
+        ("WRITE with Imm", SendOp::WriteImm(REMOTE, [0; 4]), &[Rc, Uc]),
+        ("READ", SendOp::Read(REMOTE), &[Rc]),
+        ("compare and swap", SendOp::CompareSwap { remote: REMOTE, compare: 0, swap: 0 }, &[Rc]),
+        ("fetch and add", SendOp::FetchAdd { remote: REMOTE, add: 0 }, &[Rc]),
+        ("UD SEND", SendOp::UdSend { ah, remote_qpn: PEER, qkey: QKey::new(1), imm: None }, &[Ud]),
+        ("local invalidate", SendOp::LocalInv(RKey::new(2)), &[Rc, Uc]),
+        ("fast register", SendOp::RegMr(Arc::new(reg)), &[Rc, Uc]),
+    ]
+}
+
+#[test]
+fn each_type_takes_its_operations() {
+    for qp_type in [QpType::Rc, QpType::Uc, QpType::Ud] {
+        for (name, op, types) in operations() {
+            let one = One::in_state(qp_type, QpState::Rts);
+            let expected =
+                if types.contains(&qp_type) { Ok(true) } else { Err(PostError::Operation(qp_type)) };
+            assert_eq!(one.shared.post_send(wr(op)), expected, "{name} on {qp_type:?}");
+        }
+    }
+}
+
+#[test]
+fn each_state_takes_its_posts() {
+    use QpState::*;
+    for (state, sends, receives) in
+        [(Reset, false, false), (Init, false, true), (Rtr, false, true), (Rts, true, true), (Sqd, true, true)]
+    {
+        let one = One::in_state(QpType::Rc, state);
+        let sent = one.shared.post_send(send(1));
+        assert_eq!(sent, if sends { Ok(true) } else { Result::Err(PostError::State(state)) }, "{state:?}");
+        // Nobody need be told of a receive.
+        let received = one.shared.post_recv(recv(1));
+        assert_eq!(
+            received,
+            if receives { Ok(false) } else { Result::Err(PostError::State(state)) },
+            "{state:?}"
+        );
+    }
+}
+
+#[test]
+fn in_error_posts_are_taken_and_the_engine_is_told() {
+    let one = One::in_state(QpType::Rc, QpState::Err);
+    assert_eq!(one.shared.post_recv(recv(1)), Ok(true));
+    assert_eq!(one.shared.post_recv(recv(2)), Ok(false), "a doorbell is under way");
+    one.shared.answer();
+    assert_eq!(one.shared.post_send(send(3)), Ok(true));
+}
+
+#[test]
+fn depth_counts_from_post_to_completion() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let depth = one.shared.sq().depth();
+    for wr_id in 0..u64::from(depth) {
+        assert!(one.shared.post_send(send(wr_id)).is_ok());
+    }
+    assert_eq!(one.shared.post_send(send(99)), Err(PostError::Full));
+    assert_eq!((one.shared.sq().outstanding(), one.shared.sq().waiting()), (depth, depth as usize));
+
+    for wr_id in 0..16 {
+        assert!(one.shared.post_recv(recv(wr_id)).is_ok());
+    }
+    assert_eq!(one.shared.post_recv(recv(99)), Err(PostError::Full));
+    assert_eq!(one.shared.rq().len(), 16);
+}
+
+#[test]
+fn a_queue_has_room_for_at_least_one() {
+    let (sq, rq) = (SendQueue::new(0, 1, 0), RecvQueue::new(0, 1));
+    assert_eq!(sq.depth(), 1);
+    assert!(rq.push(recv(1)).is_ok());
+    assert_eq!(rq.push(recv(2)).unwrap_err().wr_id, 2, "given back");
+    assert_eq!(rq.pop().map(|wr| wr.wr_id), Some(1));
+    assert!(rq.is_empty());
+}
+
+#[test]
+fn lists_and_inline_data_have_the_lengths_that_the_queue_was_made_for() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let sges = |count| WrData::Sges(std::iter::repeat_n(SGE, count).collect());
+    let inline = |count| WrData::Inline(std::iter::repeat_n(0u8, count).collect());
+    let post = |op, data| one.shared.post_send(SendWr { data, ..wr(op) });
+
+    assert_eq!(post(SendOp::Send, sges(4)), Ok(true));
+    assert_eq!(post(SendOp::Send, sges(5)), Err(PostError::TooManySges { got: 5, max: 4 }));
+    assert_eq!(post(SendOp::Send, inline(64)), Ok(false));
+    assert_eq!(post(SendOp::Write(REMOTE), inline(65)), Err(PostError::Inline));
+    assert_eq!(post(SendOp::Read(REMOTE), inline(0)), Err(PostError::Inline), "a READ brings data back");
+    assert_eq!(one.shared.sq().waiting(), 2, "what was refused is not in the queue");
+
+    let sges: ArrayVec<Sge, 8> = std::iter::repeat_n(SGE, 5).collect();
+    assert_eq!(
+        one.shared.post_recv(RecvWr { wr_id: 1, sges }),
+        Err(PostError::TooManySges { got: 5, max: 4 })
+    );
+}
+
+#[test]
+fn a_message_has_at_most_two_gigabytes() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let post = |lens: &[u32]| {
+        let sges = lens.iter().map(|&len| Sge { len, ..SGE }).collect();
+        one.shared.post_send(SendWr { data: WrData::Sges(sges), ..wr(SendOp::Write(REMOTE)) })
+    };
+    assert_eq!(post(&[1 << 31]), Ok(true));
+    assert_eq!(post(&[1 << 31, 1]), Err(PostError::TooLong));
+    // The sum of these wraps a u32 to 0.
+    assert_eq!(post(&[1 << 31, 1 << 31]), Err(PostError::TooLong));
+}
+
+#[test]
+fn one_doorbell_is_under_way_at_a_time() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    assert_eq!(one.shared.post_send(send(1)), Ok(true));
+    assert_eq!(one.shared.post_send(send(2)), Ok(false));
+    one.shared.answer();
+    assert_eq!(one.shared.post_send(send(3)), Ok(true), "after the answer the next post rings");
+}
+
+/// Posters and a worker at once: whenever the worker sleeps with the bell answered, nothing waits in the queue.
+#[test]
+fn no_doorbell_is_lost_between_threads() {
+    const EACH: u64 = 20_000;
+    let rq = Arc::new(RecvQueue::new(1 << 16, 1));
+    let shared = QpShared::new(QPN, QpType::Rc, SendQueue::new(1, 1, 0), rq.clone());
+    let bell = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (ring, shared, rq) = (bell.0.clone(), &shared, &rq);
+            scope.spawn(move || {
+                for wr_id in 0..EACH {
+                    rq.push(recv(wr_id)).expect("room");
+                    if shared.ring() {
+                        ring.send(()).expect("the worker waits");
+                    }
+                }
+            });
+        }
+        let mut taken = 0;
+        while taken < 2 * EACH {
+            let timeout = std::time::Duration::from_secs(20);
+            bell.1
+                .recv_timeout(timeout)
+                .unwrap_or_else(|_| panic!("{taken} taken, {} wait, no bell", rq.len()));
+            shared.answer();
+            while rq.pop().is_some() {
+                taken += 1;
+            }
+        }
+    });
+}
