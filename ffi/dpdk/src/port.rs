@@ -1,7 +1,7 @@
 //! Ports: network devices, physical or virtual, opened with what their driver offers.
 
 mod config;
-mod interface;
+mod quirks;
 pub(crate) mod raw;
 mod stats;
 
@@ -320,10 +320,12 @@ impl Opening {
 
     fn run(&self, config: &PortConfig, pools: &[Arc<Mempool>]) -> Result<Negotiated, PortError> {
         let data_room = pools.iter().map(|pool| pool.data_room()).min().unwrap_or(0);
+        let always_chains = quirks::always_chains(&self.driver);
         let limits = MtuLimits {
             data_room,
             longest_frame: self.longest_frame,
-            interface: interface::borrowed_mtu(&self.driver, &self.info),
+            actual: quirks::actual_mtu(&self.driver, &self.info),
+            always_chains,
         };
         let plan = Plan::make(config, &Offer::of(&self.info), &limits);
         self.configure(&plan)?;
@@ -331,7 +333,7 @@ impl Opening {
             raw::adjust_descriptors(self.id, config.rx_descriptors, config.tx_descriptors)
                 .map_err(|errno| self.error("take descriptors", errno))?;
         self.setup_queues(&plan, rx_descriptors, tx_descriptors, pools)?;
-        let mtu = match plan.interface_mtu {
+        let mtu = match plan.actual_mtu {
             Some(mtu) => mtu,
             None => self.settle_mtu(&plan)?,
         };
@@ -352,7 +354,7 @@ impl Opening {
             mtu_asked: config.mtu,
             mtu,
             max_rx_pktlen: self.info.max_rx_pktlen,
-            scatter: rx(sys::SHIM_RX_OFFLOAD_SCATTER),
+            scatter: always_chains || rx(sys::SHIM_RX_OFFLOAD_SCATTER),
             rx_checksum: rx(sys::SHIM_RX_OFFLOAD_IPV4_CKSUM) && rx(sys::SHIM_RX_OFFLOAD_UDP_CKSUM),
             vlan_strip: rx(sys::SHIM_RX_OFFLOAD_VLAN_STRIP),
             rss: plan.rss_flows != 0,

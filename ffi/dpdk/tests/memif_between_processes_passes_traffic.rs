@@ -23,6 +23,7 @@ fn memif_between_processes_passes_traffic() {
     let pool = pool(&eal, 8191, 2048);
     let mut port = end(&eal, MemifRole::Server, &socket, &pool);
     assert_eq!(port.negotiated().driver, "net_memif");
+    assert_eq!((port.negotiated().mtu, port.negotiated().scatter), (9000, true), "{}", port.negotiated());
     assert!(!port.link().unwrap().up, "there is no other side yet");
 
     let mut other = Other(

@@ -23,6 +23,7 @@ fn pcap_passes_traffic() {
     write_capture(&input, &frames);
     let mut port = open(&eal, &Vdev::pcap_files("f", &input, &output).unwrap(), &config, &pool);
     assert_eq!(port.negotiated().driver, "net_pcap");
+    assert_eq!((port.negotiated().mtu, port.negotiated().scatter), (9000, true), "{}", port.negotiated());
     let (mut rx, mut tx) = queue(&mut port);
     burst_without_packets(&mut rx, &mut tx, &pool);
     let mut burst = dpdk::MbufBurst::<32>::new();
@@ -40,6 +41,7 @@ fn pcap_passes_traffic() {
     ip("link set rh-b up");
     let mut a = open(&eal, &Vdev::pcap_interface("a", "rh-a").unwrap(), &config, &pool);
     let mut b = open(&eal, &Vdev::pcap_interface("b", "rh-b").unwrap(), &config, &pool);
+    assert_eq!(a.negotiated().mtu, 1500, "{}", a.negotiated());
     let (mut a_rx, mut a_tx) = queue(&mut a);
     let (mut b_rx, mut b_tx) = queue(&mut b);
     for len in [64, 1000, 1514] {

@@ -154,8 +154,10 @@ pub(super) struct MtuLimits {
     pub data_room: u16,
     /// The longest frame, where the driver has a limit that it does not tell.
     pub longest_frame: Option<u16>,
-    /// The MTU of the kernel interface that the port borrows.
-    pub interface: Option<u16>,
+    /// The MTU that holds whatever the driver tells.
+    pub actual: Option<u16>,
+    /// Frames longer than a buffer arrive as chains in any case.
+    pub always_chains: bool,
 }
 
 /// What to configure a port with. MTUs are tried in order.
@@ -166,8 +168,8 @@ pub(super) struct Plan {
     pub tx_offloads: u64,
     pub rss_flows: u64,
     pub mtus: Vec<u16>,
-    /// The MTU that holds on a borrowed kernel interface, whatever the driver takes.
-    pub interface_mtu: Option<u16>,
+    /// The MTU that holds whatever the driver takes.
+    pub actual_mtu: Option<u16>,
 }
 
 impl Plan {
@@ -186,7 +188,7 @@ impl Plan {
             rx_offloads &= !sys::SHIM_RX_OFFLOAD_RSS_HASH;
         }
         let tx_offloads = wish(config.tx_multi_segs, sys::SHIM_TX_OFFLOAD_MULTI_SEGS) & offer.tx_offloads;
-        let scatter = rx_offloads & sys::SHIM_RX_OFFLOAD_SCATTER != 0;
+        let scatter = limits.always_chains || rx_offloads & sys::SHIM_RX_OFFLOAD_SCATTER != 0;
         let mtu = limits.apply(config.mtu, scatter);
         Plan {
             queues,
@@ -194,7 +196,7 @@ impl Plan {
             tx_offloads,
             rss_flows,
             mtus: mtus(mtu, offer),
-            interface_mtu: limits.interface.map(|interface| interface.min(mtu)),
+            actual_mtu: limits.actual.map(|actual| actual.min(mtu)),
         }
     }
 }
@@ -287,13 +289,21 @@ mod tests {
     }
 
     #[test]
-    fn a_borrowed_interface_and_a_ring_slot_bound_the_mtu() {
+    fn what_really_passes_bounds_the_mtu() {
         let wish = PortConfig { mtu: 9000, ..PortConfig::default() };
-        let limits = MtuLimits { data_room: 18_304, longest_frame: Some(1982), interface: Some(4200) };
-        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, Some(1964));
+        let limits = MtuLimits {
+            data_room: 18_304,
+            longest_frame: Some(1982),
+            actual: Some(4200),
+            always_chains: false,
+        };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).actual_mtu, Some(1964));
         let limits = MtuLimits { longest_frame: Some(16_318), ..limits };
-        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, Some(4200));
-        let limits = MtuLimits { interface: None, ..limits };
-        assert_eq!(Plan::make(&wish, &NOTHING, &limits).interface_mtu, None);
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).actual_mtu, Some(4200));
+        let limits = MtuLimits { actual: None, ..limits };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).actual_mtu, None);
+        let limits =
+            MtuLimits { data_room: 2048, actual: Some(u16::MAX), always_chains: true, longest_frame: None };
+        assert_eq!(Plan::make(&wish, &NOTHING, &limits).actual_mtu, Some(9000));
     }
 }

@@ -1,0 +1,36 @@
+//! Drivers whose word on MTU and chains is not what happens.
+
+use dpdk_sys as sys;
+
+/// Drivers on a kernel interface that was there before, whose MTU is the machine's business. (`net_tap` makes its
+/// own interface and may set its MTU.)
+///
+/// `net_af_packet` sets the interface's MTU when its own is set, and (in 22.11) takes 1500 at most although longer
+/// frames pass.
+const BORROWING: [&str; 3] = ["net_af_packet", "net_af_xdp", "net_pcap"];
+
+/// Drivers that receive a frame longer than a buffer as a chain, without offering the offload of that name.
+const CHAINING: [&str; 2] = ["net_memif", "net_pcap"];
+
+/// Drivers that pass frames of any length but name 1500 as their limit.
+const UNLIMITED: [&str; 1] = ["net_memif"];
+
+/// The largest IP packet that passes whatever the driver tells, where that is known. The driver's own setting
+/// is then left alone.
+pub(super) fn actual_mtu(driver: &str, info: &sys::rte_eth_dev_info) -> Option<u16> {
+    if UNLIMITED.contains(&driver) {
+        return Some(u16::MAX);
+    }
+    if info.if_index == 0 || !BORROWING.contains(&driver) {
+        return None;
+    }
+    // SAFETY: opens and closes a socket of its own; any index may be given.
+    let mtu = unsafe { sys::shim_interface_mtu(info.if_index) };
+    // The loopback interface has 65536; a negative number is an interface that has just vanished.
+    (mtu > 0).then(|| u16::try_from(mtu).unwrap_or(u16::MAX))
+}
+
+/// Whether frames longer than a buffer arrive as chains in any case.
+pub(super) fn always_chains(driver: &str) -> bool {
+    CHAINING.contains(&driver)
+}
