@@ -5,7 +5,20 @@
 //!
 //! | question | file |
 //! | --- | --- |
+//! | what can be measured | `op.rs` |
 //! | what can be asked for, and what is refused | `params.rs` |
 //! | which bytes a message has, and whether they arrived | `pattern.rs` |
 //! | where messages lie in memory | `layout.rs` |
 //! | what the two ends say to each other | `protocol.rs`, `link.rs` |
+
+mod layout;
+mod link;
+mod op;
+mod params;
+mod pattern;
+mod protocol;
+
+pub use link::{Link, LinkError};
+pub use op::{Measure, Op, Transport, UnknownOp, Verb};
+pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
+pub use protocol::DEFAULT_PORT;
