@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Registered memory: what keys lead to, copied and never referenced.
+//!
+//! | type | whose | what |
+//! | --- | --- | --- |
+//! | [`Buffer`] | the application's | page-aligned zeroed memory with safe, copying access |
+//! | [`Regions`] | the control thread's | adds regions, withdraws them, and frees them when no reader can be in them |
+//! | [`HostMemory`] | each worker's | the engine's [`Memory`](engine::Memory): copies and atomics without a lock |
+//!
+//! An application may write its memory at any moment, while a peer's packet is copied into it. So no Rust reference
+//! to registered bytes is ever made; `copy.rs` moves them by accesses that may race, and `area.rs` bounds each move.
+//!
+//! # When memory is freed
+//!
+//! Readers take no lock and count no references. A withdrawn region is unreachable for every copy that begins
+//! later; a copy that is under way ends before its reader next calls [`HostMemory::quiesce`], which a worker does
+//! once per burst. [`Regions`] keeps the memory until every reader has done so. Nobody has to be trusted for this: a
+//! worker that is never driven again keeps memory from being freed, and that is all.
+//!
+//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves) and `host.rs` (which memory is alive).
+#![warn(missing_docs)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod area;
+mod buffer;
+mod copy;
+mod host;
+mod regions;
+
+pub use area::OutOfRange;
+pub use buffer::{Buffer, BufferError};
+pub use host::HostMemory;
+pub use regions::{PartError, Regions, TableFull};

@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The polling loop: one core, its queues of every port, and the engines that live there.
+//!
+//! [`Worker::poll_once`] is the path of a packet. The stages, and where each is:
+//!
+//! | stage | file |
+//! | --- | --- |
+//! | rx burst → parse and iCRC → lookup and admit → responder or completer | `rx.rs` |
+//! | frames that are another worker's, and QPs that move | `handoff.rs` |
+//! | frames that are not RoCE for us | `slow.rs` |
+//! | poll transmit → seal | `sink.rs` |
+//! | tx burst | `tx.rs` |
+//! | doorbells | `doorbell.rs` |
+//! | commands | `command.rs`, executed in `execute.rs` |
+//! | nothing to do | `idle.rs` |
+//!
+//! # Threads
+//!
+//! Nothing that a worker owns is shared. Others reach it through a [`WorkerHandle`] (commands with replies) and
+//! through the port's [`PortLink`] (doorbells, frames to send for the control thread, frames handed between workers).
+//! All of these are bounded rings. A worker runs [pinned](Worker::spawn) on a thread of its own, or is
+//! [driven](Worker::into_driven) by its callers.
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod address;
+mod command;
+mod config;
+mod counters;
+mod directory;
+mod doorbell;
+mod driven;
+mod execute;
+mod handle;
+mod handoff;
+mod idle;
+mod lane;
+mod link;
+mod rx;
+mod sink;
+mod slow;
+mod thread;
+mod tx;
+mod waker;
+mod worker;
+
+pub use address::AddressSet;
+pub use command::{CallError, Command, QpSnapshot, Reply};
+pub use config::{LaneConfig, PollMode, SetupError, WorkerConfig};
+pub use counters::{Drop, LaneCounters, Traffic};
+pub use driven::DrivenWorker;
+pub use handle::WorkerHandle;
+pub use link::{LinkConfig, PortLink};
+pub use thread::{SpawnError, WorkerThread};
+pub use waker::Waker;
+pub use worker::Worker;

@@ -1,0 +1,122 @@
+//! A range of shared memory, alive for `'a`: every access is bounded here, then done by `copy.rs`.
+
+use crate::copy;
+use memmap2::MmapRaw;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+/// The bytes asked for are not all inside, or not aligned where an atomic needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not all inside the memory, or not aligned to 8 for an atomic access")]
+pub struct OutOfRange;
+
+/// `len` bytes from `start`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area<'a> {
+    start: *mut u8,
+    len: usize,
+    alive: PhantomData<&'a ()>,
+}
+
+impl<'a> Area<'a> {
+    /// The memory of a map, which lives as long as it is borrowed.
+    pub fn of_map(map: &'a MmapRaw) -> Area<'a> {
+        // SAFETY: a `MmapRaw` is mapped readable and writable over its whole length until it is dropped, and it never
+        // lends references to its bytes.
+        unsafe { Area::new(map.as_mut_ptr(), map.len()) }
+    }
+
+    /// # Safety
+    /// `len` bytes from `start` are readable and writable during `'a`, and nobody accesses them but by accesses like
+    /// those of `copy.rs` or outside of the program's view.
+    pub unsafe fn new(start: *mut u8, len: usize) -> Area<'a> {
+        Area { start, len, alive: PhantomData }
+    }
+
+    /// Bytes.
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// First byte.
+    pub fn start(self) -> *mut u8 {
+        self.start
+    }
+
+    /// Copies out.
+    #[inline]
+    pub fn read(self, offset: u64, to: &mut [u8]) -> Result<(), OutOfRange> {
+        let at = self.at(offset, to.len())?;
+        // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
+        unsafe { copy::copy(at, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    /// Copies in, the tail last.
+    #[inline]
+    pub fn write(self, offset: u64, from: &[u8]) -> Result<(), OutOfRange> {
+        let at = self.at(offset, from.len())?;
+        // SAFETY: `at` has `from.len()` bytes, checked; a slice never lies over an area, so they do not overlap.
+        unsafe { copy::copy_tail_last(from.as_ptr(), at, from.len()) };
+        Ok(())
+    }
+
+    /// The byte at `offset`; later reads see what was written before it.
+    #[inline]
+    pub fn load_u8(self, offset: u64) -> Result<u8, OutOfRange> {
+        let at = self.at(offset, 1)?;
+        // SAFETY: one byte, checked.
+        Ok(unsafe { copy::load_u8(at) })
+    }
+
+    /// The aligned 8 bytes at `offset`, in host order.
+    #[inline]
+    pub fn load_u64(self, offset: u64) -> Result<u64, OutOfRange> {
+        let at = self.aligned(offset)?;
+        // SAFETY: `aligned` checked bounds and alignment.
+        Ok(unsafe { copy::word(at) }.load(Ordering::Acquire))
+    }
+
+    /// Stores the aligned 8 bytes at `offset` at once.
+    #[inline]
+    pub fn store_u64(self, offset: u64, value: u64) -> Result<(), OutOfRange> {
+        let at = self.aligned(offset)?;
+        // SAFETY: `aligned` checked bounds and alignment.
+        unsafe { copy::store_u64(at, value) };
+        Ok(())
+    }
+
+    /// Adds to the aligned 8 bytes at `offset` and returns what was there.
+    #[inline]
+    pub fn fetch_add(self, offset: u64, add: u64) -> Result<u64, OutOfRange> {
+        let at = self.aligned(offset)?;
+        // SAFETY: `aligned` checked bounds and alignment.
+        Ok(unsafe { copy::word(at) }.fetch_add(add, Ordering::AcqRel))
+    }
+
+    /// Stores `swap` in the aligned 8 bytes at `offset` if they are `compare`, and returns what was there.
+    #[inline]
+    pub fn compare_swap(self, offset: u64, compare: u64, swap: u64) -> Result<u64, OutOfRange> {
+        let at = self.aligned(offset)?;
+        // SAFETY: `aligned` checked bounds and alignment.
+        let word = unsafe { copy::word(at) };
+        let (Ok(old) | Err(old)) = word.compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire);
+        Ok(old)
+    }
+
+    fn aligned(self, offset: u64) -> Result<*mut u8, OutOfRange> {
+        let at = self.at(offset, 8)?;
+        if at.addr() % 8 == 0 { Ok(at) } else { Err(OutOfRange) }
+    }
+
+    /// Where `len` bytes from `offset` begin, if they are all inside.
+    #[inline]
+    fn at(self, offset: u64, len: usize) -> Result<*mut u8, OutOfRange> {
+        let offset = usize::try_from(offset).map_err(|_| OutOfRange)?;
+        match offset.checked_add(len) {
+            // SAFETY: `offset <= self.len`, so the result is in the area or just behind it.
+            Some(end) if end <= self.len => Ok(unsafe { self.start.add(offset) }),
+            _ => Err(OutOfRange),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Moves of bytes that somebody else may be writing.
+//!
+//! Rust calls an ordinary access that races with a write undefined, and applications do race with peers. Here
+//! every access to shared bytes is one that may race: on x86-64 instructions in `asm!`, which the compiler treats as
+//! opaque and whose meaning is a copy byte by byte in no particular order; elsewhere, and under Miri, relaxed atomic
+//! loads and stores. A race then yields old or new bytes, as it does with an adapter that writes by DMA.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+
+/// Copies `len` bytes.
+///
+/// # Safety
+/// `from` is readable and `to` is writable for `len` bytes, and they do not overlap. Others may read and write either
+/// at the same time, if they do so by racing accesses like these or outside of the program's view.
+#[inline]
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the caller's promise is the callee's condition.
+    unsafe {
+        x86::copy(from, to, len);
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    // SAFETY: the caller's promise is the callee's condition.
+    unsafe {
+        portable::copy(from, to, len);
+    }
+}
+
+/// Copies `len` bytes so that whoever sees the last byte (or the last aligned 8) sees all of them.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub(crate) unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
+    if len == 0 {
+        return;
+    }
+    // SAFETY: `len` bytes may be written, so the end is in or just behind them.
+    let end = unsafe { to.add(len) };
+    // Programs poll either a byte or an aligned word: where the end allows, the word arrives at once.
+    let tail = if len >= 8 && end.addr() % 8 == 0 { 8 } else { 1 };
+    let body = len - tail;
+    // SAFETY: `body < len`.
+    unsafe { copy(from, to, body) };
+    fence(Ordering::Release);
+    // SAFETY: `body < len`.
+    let (from, to) = unsafe { (from.add(body), to.add(body)) };
+    if tail == 8 {
+        let mut word = [0; 8];
+        // SAFETY: 8 bytes are left to read, and `word` holds 8.
+        unsafe { copy(from, word.as_mut_ptr(), 8) };
+        // SAFETY: 8 bytes are left to write, at an aligned address.
+        unsafe { store_u64(to, u64::from_ne_bytes(word)) };
+    } else {
+        // SAFETY: one byte is left to read.
+        let byte = unsafe { load_u8(from) };
+        // SAFETY: one byte is left to write; bytes are always aligned.
+        unsafe { AtomicU8::from_ptr(to) }.store(byte, Ordering::Release);
+    }
+}
+
+/// Reads a byte; later reads see what was written before it.
+///
+/// # Safety
+/// `at` is readable; races as for [`copy`].
+#[inline]
+pub(crate) unsafe fn load_u8(at: *const u8) -> u8 {
+    // SAFETY: the caller's promise; a load through the atomic writes nothing.
+    unsafe { AtomicU8::from_ptr(at.cast_mut()) }.load(Ordering::Acquire)
+}
+
+/// Stores 8 bytes at once, after everything that was written before.
+///
+/// # Safety
+/// `at` is writable for 8 bytes and aligned to 8.
+#[inline]
+pub(crate) unsafe fn store_u64(at: *mut u8, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { word(at) }.store(value, Ordering::Release);
+}
+
+/// The aligned 8 bytes at `at` as an atomic.
+///
+/// # Safety
+/// `at` is aligned to 8, and readable and writable for 8 bytes as long as the result is used.
+#[inline]
+pub(crate) unsafe fn word<'a>(at: *mut u8) -> &'a AtomicU64 {
+    // SAFETY: the caller's promise.
+    unsafe { AtomicU64::from_ptr(at.cast()) }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86 {
+    use std::arch::asm;
+
+    /// From here on the string instruction wins over 16 bytes at a time.
+    const STRING_FROM: usize = 512;
+
+    /// See [`super::copy`].
+    #[inline]
+    pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+        // Short lengths: two moves that may overlap each other cover every length of a class.
+        // SAFETY: each arm moves within `len` bytes: its unit fits into `len`, and `len - unit` is where the last begins.
+        unsafe {
+            match len {
+                0 => {}
+                1 => move1(from, to),
+                2..=3 => ends::<2>(from, to, len, move2),
+                4..=7 => ends::<4>(from, to, len, move4),
+                8..=15 => ends::<8>(from, to, len, move8),
+                16..STRING_FROM => sixteens(from, to, len),
+                _ => string(from, to, len),
+            }
+        }
+    }
+
+    type Move = unsafe fn(*const u8, *mut u8);
+
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(from: *const u8, to: *mut u8, len: usize, unit: Move) {
+        // SAFETY: `N <= len`, so the first and the last `N` bytes lie within.
+        unsafe { unit(from, to) };
+        // SAFETY: as above.
+        unsafe { unit(from.add(len - N), to.add(len - N)) };
+    }
+
+    #[inline(always)]
+    unsafe fn sixteens(from: *const u8, to: *mut u8, len: usize) {
+        let mut at = 0;
+        while at + 16 <= len {
+            // SAFETY: 16 bytes from `at` lie within `len`.
+            unsafe { move16(from.add(at), to.add(at)) };
+            at += 16;
+        }
+        // SAFETY: `len >= 16`, so the last 16 bytes lie within. They may overlap what was moved already: the same bytes.
+        unsafe { move16(from.add(len - 16), to.add(len - 16)) };
+    }
+
+    /// One instruction for the whole copy, which processors of the last ten years run a cache line at a time.
+    #[inline(always)]
+    unsafe fn string(from: *const u8, to: *mut u8, len: usize) {
+        // SAFETY: reads and writes `len` bytes upwards; the ABI keeps the direction flag clear.
+        unsafe {
+            asm!("rep movsb", inout("rcx") len => _, inout("rsi") from => _, inout("rdi") to => _,
+                options(nostack, preserves_flags));
+        }
+    }
+
+    macro_rules! moves {
+        ($($name:ident, $bytes:literal, $class:ident, $load:literal, $store:literal;)*) => {$(
+            #[doc = concat!("Moves ", $bytes, " bytes.")]
+            #[inline(always)]
+            unsafe fn $name(from: *const u8, to: *mut u8) {
+                // SAFETY: the caller gives so many bytes to read and to write; alignment does not matter here.
+                unsafe {
+                    asm!($load, $store, from = in(reg) from, to = in(reg) to, t = out($class) _,
+                        options(nostack, preserves_flags));
+                }
+            }
+        )*};
+    }
+
+    moves! {
+        move1, 1, reg_byte, "mov {t}, [{from}]", "mov [{to}], {t}";
+        move2, 2, reg, "mov {t:x}, [{from}]", "mov [{to}], {t:x}";
+        move4, 4, reg, "mov {t:e}, [{from}]", "mov [{to}], {t:e}";
+        move8, 8, reg, "mov {t}, [{from}]", "mov [{to}], {t}";
+        move16, 16, xmm_reg, "movups {t}, [{from}]", "movups [{to}], {t}";
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod portable {
+    use super::*;
+
+    /// See [`super::copy`].
+    pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+        let mut at = 0;
+        while at < len {
+            // SAFETY: `at < len`.
+            let (from, to) = unsafe { (from.add(at), to.add(at)) };
+            if len - at >= 8 && from.addr() % 8 == 0 && to.addr() % 8 == 0 {
+                // SAFETY: 8 bytes are left, aligned.
+                let value = unsafe { word(from.cast_mut()) }.load(Ordering::Relaxed);
+                // SAFETY: as above.
+                unsafe { word(to) }.store(value, Ordering::Relaxed);
+                at += 8;
+            } else {
+                // SAFETY: one byte is left to read.
+                let byte = unsafe { AtomicU8::from_ptr(from.cast_mut()) }.load(Ordering::Relaxed);
+                // SAFETY: one byte is left to write.
+                unsafe { AtomicU8::from_ptr(to) }.store(byte, Ordering::Relaxed);
+                at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What other threads ask of a worker.
+
+use crate::address::AddressSet;
+use crate::counters::LaneCounters;
+use engine::engine::AddQpError;
+use engine::qp::ModifyError;
+use engine::{Counters, MemoryRegion, QpAttr, QpAttrMask, QpInit, QpState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::SyncSender;
+use wire::{Mtu, Qpn};
+
+/// A request to a worker. `lane` counts the worker's lanes in the order it was given them.
+#[derive(Debug)]
+pub enum Command {
+    /// Nothing, but answered between two bursts.
+    Ping,
+    /// Makes a region's key known. Reply: `Done`.
+    AddMr {
+        /// Which lane.
+        lane: usize,
+        /// The region.
+        region: Arc<MemoryRegion>,
+    },
+    /// Forgets a region's key. After the reply no packet of this worker uses it. Reply: `Done`, known or not.
+    RemoveMr {
+        /// Which lane.
+        lane: usize,
+        /// Key >> 8.
+        index: u32,
+    },
+    /// Creates a QP, at home here. Reply: `Done`.
+    CreateQp {
+        /// Which lane.
+        lane: usize,
+        /// The QP.
+        init: Box<QpInit>,
+    },
+    /// Changes a QP. Reply: `State`.
+    ModifyQp {
+        /// Which lane.
+        lane: usize,
+        /// Which QP.
+        qpn: Qpn,
+        /// New values.
+        attr: Box<QpAttr>,
+        /// Which of them count.
+        mask: QpAttrMask,
+    },
+    /// Looks at a QP. Reply: `Qp`.
+    QueryQp {
+        /// Which lane.
+        lane: usize,
+        /// Which QP.
+        qpn: Qpn,
+    },
+    /// Destroys a QP. Reply: `Done`.
+    DestroyQp {
+        /// Which lane.
+        lane: usize,
+        /// Which QP.
+        qpn: Qpn,
+    },
+    /// Sends a QP to another worker of the port. Reply: `Done` when it is on its way.
+    MoveQp {
+        /// Which lane.
+        lane: usize,
+        /// Which QP.
+        qpn: Qpn,
+        /// To which of the port's workers.
+        to: usize,
+    },
+    /// Replaces the addresses that frames are accepted for; a lane begins without any. Reply: `Done`.
+    SetAddresses {
+        /// Which lane.
+        lane: usize,
+        /// The addresses.
+        addresses: Box<AddressSet>,
+    },
+    /// Everything that a lane counts. Reply: `Counters`.
+    Counters {
+        /// Which lane.
+        lane: usize,
+    },
+    /// Sends what waits to be sent, then ends the worker. Reply: `Done`; a spawned worker's thread then ends.
+    Stop,
+}
+
+/// A worker's answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// The state of the QP after a modify.
+    State(QpState),
+    /// A QP as it is.
+    Qp(Box<QpSnapshot>),
+    /// A lane's counters.
+    Counters(Box<LaneCounters>),
+}
+
+/// What a query tells of a QP.
+#[derive(Clone, Debug)]
+pub struct QpSnapshot {
+    /// Attributes, with the present state.
+    pub attr: QpAttr,
+    /// What it counted.
+    pub counters: Counters,
+}
+
+/// Why a command was not executed. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The worker did not take the command in time.
+    #[error("the worker did not take the command in time")]
+    Timeout,
+    /// Too many commands wait.
+    #[error("the worker's command ring is full")]
+    Full,
+    /// The worker has ended, or ended before it was done.
+    #[error("the worker has stopped")]
+    Stopped,
+    /// The worker has no such lane.
+    #[error("the worker has no lane {0}")]
+    NoLane(usize),
+    /// The QP is not here: ask the worker that [`PortLink::home`](crate::PortLink::home) names, if any.
+    #[error("QP {0} is not at home on this worker")]
+    NotHome(Qpn),
+    /// The port has no such worker, or too many QPs are on their way to it.
+    #[error("worker {0} cannot take the QP")]
+    NoPlace(usize),
+    /// The path MTU is more than the lane's buffers hold.
+    #[error("a path MTU of {asked} is over the port's {max}")]
+    Mtu {
+        /// MTU asked for.
+        asked: Mtu,
+        /// Largest possible.
+        max: Mtu,
+    },
+    /// The QP was not added.
+    #[error(transparent)]
+    AddQp(#[from] AddQpError),
+    /// The QP was not modified.
+    #[error(transparent)]
+    Modify(#[from] ModifyError),
+}
+
+/// Result of a command.
+pub(crate) type Outcome = Result<Reply, CallError>;
+
+/// A command under way.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub command: Command,
+    pub reply: SyncSender<Outcome>,
+    pub claim: Arc<Claim>,
+}
+
+/// Who may still decide about a command: so that one which timed out is never executed later.
+#[derive(Debug, Default)]
+pub(crate) struct Claim(AtomicU8);
+
+impl Claim {
+    const WAITS: u8 = 0;
+    const TAKEN: u8 = 1;
+    const WITHDRAWN: u8 = 2;
+
+    /// The worker begins; false when the caller has given up.
+    pub fn take(&self) -> bool {
+        self.decide(Self::TAKEN)
+    }
+
+    /// The caller gives up; false when the worker has begun.
+    pub fn withdraw(&self) -> bool {
+        self.decide(Self::WITHDRAWN)
+    }
+
+    fn decide(&self, what: u8) -> bool {
+        self.0.compare_exchange(Self::WAITS, what, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}

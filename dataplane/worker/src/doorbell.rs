@@ -1,0 +1,77 @@
+//! Doorbells: QPs to which something was posted.
+
+use crate::lane::Lane;
+use crossbeam_queue::ArrayQueue;
+use engine::Nanos;
+use std::sync::atomic::{AtomicBool, Ordering};
+use wire::Qpn;
+
+/// Doorbells on their way to a worker. None is lost: what does not fit becomes a bell for everybody.
+pub(crate) struct Bells {
+    ring: ArrayQueue<Qpn>,
+    all: AtomicBool,
+}
+
+impl Bells {
+    pub fn new(capacity: usize) -> Bells {
+        Bells { ring: ArrayQueue::new(capacity), all: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    pub fn ring(&self, qpn: Qpn) {
+        if self.ring.push(qpn).is_err() {
+            self.all.store(true, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty() && !self.all.load(Ordering::Relaxed)
+    }
+}
+
+/// Doorbells answered per poll, so that posters cannot keep a worker from its receive queue.
+const PER_POLL: usize = 64;
+
+impl Lane {
+    /// Tells the engine about posted requests. True when there were any.
+    pub(crate) fn answer_doorbells(&mut self, now: Nanos) -> bool {
+        let link = std::sync::Arc::clone(&self.link);
+        let bells = link.bells(self.index);
+        if bells.is_empty() {
+            return false;
+        }
+        for _ in 0..PER_POLL {
+            let Some(qpn) = bells.ring.pop() else { break };
+            self.answer_doorbell(now, qpn);
+        }
+        if bells.all.swap(false, Ordering::AcqRel) {
+            self.answer_everybody(now);
+        }
+        true
+    }
+
+    /// A QP that is not here has moved, and its bell follows it; or it is on its way here, and will be looked at when it
+    /// arrives; or it is gone.
+    fn answer_doorbell(&mut self, now: Nanos, qpn: Qpn) {
+        match self.posters.get(&qpn.value()) {
+            Some(shared) => {
+                shared.answer();
+                self.engine.on_doorbell(now, qpn);
+            }
+            None => {
+                if self.link.home(qpn).is_some_and(|home| home != self.index) {
+                    self.link.ring(qpn);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn answer_everybody(&mut self, now: Nanos) {
+        for shared in self.posters.values() {
+            shared.answer();
+            self.engine.on_doorbell(now, shared.qpn());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Commands, executed between two bursts.
+
+use crate::command::{CallError, Command, Outcome, QpSnapshot, Reply};
+use crate::lane::Lane;
+use crate::worker::Worker;
+use engine::{Nanos, QpAttr, QpAttrMask, QpInit};
+use std::sync::Arc;
+use wire::{Mtu, Qpn};
+
+impl Worker {
+    pub(crate) fn execute(&mut self, command: Command) -> Outcome {
+        let now = self.now();
+        match command {
+            Command::Ping => {}
+            Command::AddMr { lane, region } => self.lane(lane)?.engine.add_mr(region),
+            Command::RemoveMr { lane, index } => drop(self.lane(lane)?.engine.remove_mr(index)),
+            Command::CreateQp { lane, init } => self.lane(lane)?.create_qp(*init)?,
+            Command::ModifyQp { lane, qpn, attr, mask } => {
+                return self.lane(lane)?.modify_qp(now, qpn, &attr, mask);
+            }
+            Command::QueryQp { lane, qpn } => return self.lane(lane)?.query_qp(now, qpn),
+            Command::DestroyQp { lane, qpn } => self.lane(lane)?.destroy_qp(now, qpn)?,
+            Command::MoveQp { lane, qpn, to } => self.lane(lane)?.move_qp(qpn, to)?,
+            Command::SetAddresses { lane, addresses } => self.lane(lane)?.addresses = *addresses,
+            Command::Counters { lane } => return Ok(Reply::Counters(Box::new(self.lane(lane)?.snapshot()))),
+            Command::Stop => self.flush(),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn lane(&mut self, lane: usize) -> Result<&mut Lane, CallError> {
+        self.lanes.get_mut(lane).ok_or(CallError::NoLane(lane))
+    }
+}
+
+impl Lane {
+    fn check_mtu(&self, asked: Mtu) -> Result<(), CallError> {
+        if asked > self.max_mtu { Err(CallError::Mtu { asked, max: self.max_mtu }) } else { Ok(()) }
+    }
+
+    fn create_qp(&mut self, init: QpInit) -> Result<(), CallError> {
+        self.check_mtu(init.port_mtu)?;
+        let shared = Arc::clone(&init.shared);
+        self.engine.create_qp(init)?;
+        self.link.directory.set(shared.qpn(), self.index);
+        self.posters.insert(shared.qpn().value(), shared);
+        Ok(())
+    }
+
+    fn modify_qp(&mut self, now: Nanos, qpn: Qpn, attr: &QpAttr, mask: QpAttrMask) -> Outcome {
+        self.at_home(now, qpn)?;
+        if mask.contains(QpAttrMask::PATH_MTU) {
+            self.check_mtu(attr.path_mtu)?;
+        }
+        Ok(Reply::State(self.engine.modify_qp(now, qpn, attr, mask)?))
+    }
+
+    fn query_qp(&mut self, now: Nanos, qpn: Qpn) -> Outcome {
+        self.at_home(now, qpn)?;
+        let qp = self.engine.qp(qpn).ok_or(CallError::NotHome(qpn))?;
+        Ok(Reply::Qp(Box::new(QpSnapshot { attr: qp.attr(), counters: qp.counters().clone() })))
+    }
+
+    fn destroy_qp(&mut self, now: Nanos, qpn: Qpn) -> Result<(), CallError> {
+        self.at_home(now, qpn)?;
+        self.engine.destroy_qp(qpn);
+        self.posters.remove(&qpn.value());
+        self.link.directory.clear(qpn);
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! A worker's part of one port: queues, pool, engine, and what is under way between them.
+
+use crate::address::AddressSet;
+use crate::config::{LaneConfig, SetupError};
+use crate::counters::LaneCounters;
+use crate::handoff::Moves;
+use crate::link::PortLink;
+use crate::rx::Received;
+use crate::tx::Outgoing;
+use crate::waker::Waker;
+use dpdk::{RxQueue, TxQueue};
+use engine::engine::EngineConfig;
+use engine::mr::NumberHasher;
+use engine::{Engine, Nanos, QpShared};
+use memory::HostMemory;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+use wire::{MAX_OVERHEAD, Mtu};
+
+/// What the QPs here share with their posters, by number.
+pub(crate) type Posters = HashMap<u32, Arc<QpShared>, BuildHasherDefault<NumberHasher>>;
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub link: Arc<PortLink>,
+    /// This worker's number on the port.
+    pub index: usize,
+    pub rx: RxQueue,
+    pub tx: TxQueue,
+    pub engine: Engine<HostMemory>,
+    pub config: EngineConfig,
+    pub max_mtu: Mtu,
+    pub posters: Posters,
+    pub addresses: AddressSet,
+    pub received: Received,
+    pub outgoing: Outgoing,
+    pub moves: Moves,
+    pub counters: LaneCounters,
+}
+
+impl Lane {
+    pub fn new(config: LaneConfig, waker: &Arc<Waker>) -> Result<Lane, SetupError> {
+        let needed = MAX_OVERHEAD + config.max_mtu.bytes() as usize;
+        let room = usize::from(config.pool.data_room());
+        if needed > room {
+            return Err(SetupError::SmallBuffers { mtu: config.max_mtu.bytes(), needed, room });
+        }
+        config.link.enter(config.index, waker)?;
+        Ok(Lane {
+            moves: Moves::new(config.link.config()),
+            link: config.link,
+            index: config.index,
+            rx: config.rx,
+            tx: config.tx,
+            outgoing: Outgoing::new(config.pool, config.memory.clone()),
+            engine: Engine::new(config.engine, config.memory, config.events),
+            posters: Posters::with_capacity_and_hasher(config.engine.max_qps, Default::default()),
+            config: config.engine,
+            max_mtu: config.max_mtu,
+            addresses: AddressSet::default(),
+            received: Received::default(),
+            counters: LaneCounters::default(),
+        })
+    }
+
+    /// No copy is under way: withdrawn memory may go.
+    #[inline]
+    pub fn quiesce(&self) {
+        self.engine.memory().quiesce();
+        self.outgoing.memory.quiesce();
+    }
+
+    /// Nothing waits to be sent or to be looked at (frames in the receive queue cannot be seen from here).
+    pub fn is_quiet(&self) -> bool {
+        self.outgoing.is_empty() && self.engine.is_idle() && self.link.is_quiet(self.index)
+    }
+
+    /// When the engine or a move wants to be looked at.
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        self.engine.next_timeout().into_iter().chain(self.moves.next_timeout()).min()
+    }
+
+    pub fn snapshot(&self) -> LaneCounters {
+        let mut counters = self.counters.clone();
+        counters.engine = self.engine.counters();
+        counters
+    }
+}

@@ -1,0 +1,173 @@
+//! Receive: a burst is parsed as a whole, then executed.
+//!
+//! The first pass looks only at frames and asks for their QPs, so that the lines of many are on their way from memory
+//! before the second pass needs the first.
+
+use crate::counters::Drop;
+use crate::lane::Lane;
+use arrayvec::ArrayVec;
+use dpdk::mbuf::Checksum;
+use dpdk::{Mbuf, MbufBurst};
+use engine::{Nanos, Payload, RxPacket};
+use wire::{Frame, FrameError, HEAD_LEN};
+
+/// Frames of one receive burst.
+pub(crate) const RX_BURST: usize = 32;
+
+/// Segments that one packet may come in: a frame of 9000 bytes in buffers of 256.
+const MAX_SEGMENTS: usize = 36;
+
+/// What becomes of a frame.
+#[derive(Debug)]
+enum Fate {
+    /// Discarded, and counted.
+    Dropped,
+    /// For the engine here (which counts QPs it does not know).
+    Local(Frame),
+    /// Its QP is not here: another worker's, or on its way.
+    Away(Frame),
+    /// Not RoCE for us.
+    Slow,
+}
+
+/// A burst and what becomes of each frame; empty between polls.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    burst: MbufBurst<RX_BURST>,
+    fates: ArrayVec<Fate, RX_BURST>,
+}
+
+impl Lane {
+    /// Takes a burst from the port and executes it. True when there was one.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Nanos) -> bool {
+        let mut received = std::mem::take(&mut self.received);
+        let count = self.rx.burst(&mut received.burst);
+        if count != 0 {
+            self.parse_burst(&mut received);
+            self.execute_burst(now, &mut received);
+        }
+        self.received = received;
+        count != 0
+    }
+
+    /// First pass: parse, iCRC, addresses, and where the QP is.
+    fn parse_burst(&mut self, received: &mut Received) {
+        for mbuf in received.burst.as_slice() {
+            self.counters.traffic.rx_frames += 1;
+            self.counters.traffic.rx_bytes += mbuf.pkt_len() as u64;
+            let fate = match check(mbuf) {
+                Err(reason) => {
+                    self.counters.count_frame_error(reason);
+                    if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
+                }
+                Ok(frame) if !self.addresses.holds(&frame) => {
+                    self.counters.count_drop(Drop::NotOurAddress);
+                    Fate::Dropped
+                }
+                Ok(frame) if self.is_local(&frame) => Fate::Local(frame),
+                Ok(frame) => Fate::Away(frame),
+            };
+            received.fates.push(fate);
+        }
+    }
+
+    /// A QP that lives nowhere is the engine's to count; one that is awaited has frames waiting before this one.
+    #[inline]
+    fn is_local(&self, frame: &Frame) -> bool {
+        let qpn = frame.bth.dest_qpn;
+        self.engine.has_qp(qpn) || self.link.home(qpn).is_none()
+    }
+
+    /// Second pass: what is ours goes to the engine, in order; then the rest leaves.
+    fn execute_burst(&mut self, now: Nanos, received: &mut Received) {
+        let mut leaving = false;
+        for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates) {
+            match fate {
+                Fate::Local(frame) => self.execute(now, mbuf, frame),
+                Fate::Away(_) | Fate::Slow => leaving = true,
+                Fate::Dropped => {}
+            }
+        }
+        if leaving {
+            for (mbuf, fate) in received.burst.drain().zip(received.fates.drain(..)) {
+                match fate {
+                    Fate::Away(frame) => self.send_away(now, mbuf, &frame),
+                    Fate::Slow => self.give_to_control(mbuf),
+                    Fate::Local(_) | Fate::Dropped => {}
+                }
+            }
+        } else {
+            received.burst.clear();
+            received.fates.clear();
+        }
+    }
+
+    /// Lookup, admission, responder or completer, copy: the engine's.
+    #[inline]
+    pub(crate) fn execute(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
+        let mut scratch = [0; HEAD_LEN];
+        let head = head(mbuf, &mut scratch);
+        let (begin, len) = (frame.payload_offset(), frame.payload_len());
+        if mbuf.nb_segs() == 1 {
+            // The parser has seen that the frame is as long as its headers say.
+            let payload = Payload::contiguous(mbuf.data().get(begin..begin + len).unwrap_or_default());
+            return self.engine.on_packet(now, &RxPacket { frame, head, payload });
+        }
+        let mut pieces = ArrayVec::<&[u8], MAX_SEGMENTS>::new();
+        if !gather(mbuf, begin, len, &mut pieces) {
+            return self.counters.count_drop(Drop::TooManySegments);
+        }
+        let (first, rest) = pieces.split_first().map_or((&[][..], &[][..]), |(first, rest)| (*first, rest));
+        self.engine.on_packet(now, &RxPacket { frame, head, payload: Payload::segmented(first, rest) });
+    }
+}
+
+/// Parse, UDP checksum, iCRC.
+#[inline]
+fn check(mbuf: &Mbuf) -> Result<Frame, FrameError> {
+    let mut scratch = [0; HEAD_LEN];
+    let head = head(mbuf, &mut scratch);
+    let frame = Frame::parse(head, mbuf.pkt_len())?;
+    if mbuf.l4_checksum() != Checksum::Good {
+        frame.verify_udp_checksum(mbuf.segments())?;
+    }
+    frame.verify_icrc(head, mbuf.segments())?;
+    Ok(frame)
+}
+
+/// Parses a frame that another worker has checked.
+pub(crate) fn parse_again(mbuf: &Mbuf) -> Result<Frame, FrameError> {
+    let mut scratch = [0; HEAD_LEN];
+    Frame::parse(head(mbuf, &mut scratch), mbuf.pkt_len())
+}
+
+/// The frame's beginning in one piece: where it lies, or in `scratch` when its first segment is too short.
+#[inline]
+fn head<'a>(mbuf: &'a Mbuf, scratch: &'a mut [u8; HEAD_LEN]) -> &'a [u8] {
+    let first = mbuf.data();
+    if first.len() >= HEAD_LEN || mbuf.nb_segs() == 1 {
+        return first;
+    }
+    let len = mbuf.copy_to(0, scratch);
+    &scratch[..len]
+}
+
+/// The non-empty pieces of `len` bytes from `begin`; false when there are too many.
+fn gather<'a, const N: usize>(
+    mbuf: &'a Mbuf,
+    mut begin: usize,
+    mut len: usize,
+    pieces: &mut ArrayVec<&'a [u8], N>,
+) -> bool {
+    for segment in mbuf.segments() {
+        let skip = begin.min(segment.len());
+        begin -= skip;
+        let take = len.min(segment.len() - skip);
+        len -= take;
+        if take != 0 && pieces.try_push(&segment[skip..skip + take]).is_err() {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,91 @@
+//! Transmit: the engine fills a burst, the port takes it. What it does not take stays in front, in order.
+
+use crate::lane::Lane;
+use crate::sink::BurstSink;
+use dpdk::{MbufBurst, Mempool};
+use engine::Nanos;
+use memory::HostMemory;
+use std::sync::Arc;
+
+/// Frames of one transmit burst.
+pub(crate) const TX_BURST: usize = 32;
+
+/// Bursts per poll: then the receive queue has its turn.
+const BURSTS: usize = 4;
+
+/// Tries to empty the last burst before a worker ends: a port that takes nothing does not keep it.
+const FLUSH_TRIES: usize = 1000;
+
+/// Sealed frames that the port has not taken, and what new ones are made of.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub burst: MbufBurst<TX_BURST>,
+    /// Empty buffers, taken from the pool in bulk.
+    pub fresh: MbufBurst<TX_BURST>,
+    pub pool: Arc<Mempool>,
+    pub memory: HostMemory,
+    /// IPv4 identification. Nobody reassembles, but it tells captures apart.
+    pub ip_id: u16,
+}
+
+impl Outgoing {
+    pub fn new(pool: Arc<Mempool>, memory: HostMemory) -> Outgoing {
+        Outgoing { burst: MbufBurst::new(), fresh: MbufBurst::new(), pool, memory, ip_id: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.burst.is_empty()
+    }
+}
+
+impl Lane {
+    /// Sends what the engine has to send, as far as the port takes it. True when something was sent.
+    pub(crate) fn transmit(&mut self, now: Nanos) -> bool {
+        let mut sent = false;
+        for _ in 0..BURSTS {
+            self.take_injected();
+            if !self.engine.is_idle() {
+                let mut sink =
+                    BurstSink { outgoing: &mut self.outgoing, traffic: &mut self.counters.traffic };
+                self.engine.poll_transmit(now, &mut sink);
+            }
+            if self.outgoing.is_empty() {
+                break;
+            }
+            let all = self.flush_burst(&mut sent);
+            if !all || self.engine.is_idle() {
+                break;
+            }
+        }
+        sent
+    }
+
+    /// Sends what is sealed, for a bounded number of tries.
+    pub(crate) fn flush(&mut self) {
+        for _ in 0..FLUSH_TRIES {
+            if self.outgoing.is_empty() {
+                break;
+            }
+            self.flush_burst(&mut false);
+        }
+    }
+
+    /// Gives the burst to the port. True when it took everything.
+    fn flush_burst(&mut self, sent: &mut bool) -> bool {
+        let burst = &mut self.outgoing.burst;
+        let bytes = |burst: &MbufBurst<TX_BURST>| {
+            burst.as_slice().iter().map(|mbuf| mbuf.pkt_len() as u64).sum::<u64>()
+        };
+        let before = bytes(burst);
+        let count = self.tx.burst(burst);
+        let traffic = &mut self.counters.traffic;
+        traffic.tx_frames += count as u64;
+        traffic.tx_bytes += before - bytes(burst);
+        *sent |= count != 0;
+        if burst.is_empty() {
+            return true;
+        }
+        traffic.tx_full += 1;
+        false
+    }
+}
