@@ -40,9 +40,6 @@ impl RxQueue {
     #[inline]
     pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
         const { assert!(N % 8 == 0, "some drivers receive in multiples of 8 only") };
-        if burst.is_full() {
-            return 0;
-        }
         burst.append(|slots, room| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
             // has room for `room` packets.
