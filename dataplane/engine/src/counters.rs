@@ -120,21 +120,20 @@ named! {
         ReservedSyndrome = "drop_reserved_syndrome",
         /// A request ahead of the expected PSN.
         AheadOfSequence = "drop_ahead_of_sequence",
-        /// A duplicate READ or atomic that is not in the slots any more, or does not fit its original.
+        /// A duplicate that is malformed, or a READ or atomic that is not in the slots any more, does not fit its original or
+        /// lost its memory.
         UnknownDuplicate = "drop_unknown_duplicate",
-        /// A duplicate that would need more room for responses than there is.
-        ResponseQueueFull = "drop_response_queue_full",
         /// UC: a Middle or Last without its beginning.
         UcBroken = "drop_uc_broken_message",
         /// UC or UD: no receive posted.
         NoReceive = "drop_no_receive",
         /// UC or UD: the message does not fit the receive, or the receive's memory is not usable.
         ReceiveUnusable = "drop_receive_unusable",
-        /// UC: lengths, opcode or rights are wrong.
-        UcInvalid = "drop_uc_invalid_request",
+        /// UC or UD: lengths, opcode or rights are wrong.
+        InvalidRequest = "drop_invalid_request",
         /// UC: the key does not allow the access.
         UcAccess = "drop_uc_access",
-        /// A request refused with a NAK (the NAK is counted too).
+        /// RC: a request refused with a NAK (the NAK is counted too), and what came behind it before the NAK was out.
         Refused = "drop_refused",
         /// A request that found no receive and got an RNR NAK.
         ReceiverNotReady = "drop_receiver_not_ready",

@@ -1,10 +1,12 @@
 //! Faults that a responder finds in a request, and what follows from each: one exhaustive table.
 //!
-//! rocev2 facts, transport section 11. UC drops whatever RC would NAK; the table's answers are RC's.
+//! rocev2 facts, transport section 11 for RC, 19 and 20 for UC and UD, which drop where RC answers. A CQ without room is no
+//! fault of a request, see `qp/complete.rs`.
 
 use crate::counters::{Counter, DropReason};
 use crate::event::EventKind;
 use crate::mr::KeyFault;
+use crate::qp::QpType;
 use crate::status::WcStatus;
 use wire::NakCode;
 
@@ -40,8 +42,6 @@ pub enum Fault {
     ReceiveUnusable = 13,
     /// SEND with Invalidate names a key that cannot be invalidated.
     InvalidateRefused = 14,
-    /// The CQ has no room.
-    CqFull = 15,
 }
 
 /// What goes on the wire.
@@ -55,26 +55,73 @@ pub enum Answer {
     Silence,
 }
 
-/// One row of the table.
+/// What follows from a fault on one service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultRow {
-    /// The answer on RC.
+    /// What the peer is told.
     pub answer: Answer,
     /// The QP goes to ERROR once the answer is on its way.
     pub fatal: bool,
-    /// Status of the receive completion if the message had taken a receive.
+    /// Fatal: status of the receive completion if the message had taken a receive.
     pub receive_status: WcStatus,
-    /// Event when there is no receive completion to tell it.
-    pub event: Option<EventKind>,
+    /// Fatal: the event when there is no receive completion to tell it.
+    pub event: EventKind,
     /// The counter of the fault.
     pub counter: Counter,
-    /// UC: the drop reason.
-    pub uc_drop: DropReason,
+    /// What the packet is counted as.
+    pub drop: DropReason,
 }
 
+/// One fault: what RC does, and what UC and UD count.
+struct Row {
+    fault: Fault,
+    answer: Answer,
+    receive_status: WcStatus,
+    event: EventKind,
+    counter: Counter,
+    unreliable_drop: DropReason,
+}
+
+#[rustfmt::skip]
+const ROWS: [Row; Fault::ALL.len()] = {
+    use Counter as C;
+    use DropReason as D;
+    use EventKind::{QpAccessErr as AccessErr, QpFatal as Fatal, QpReqErr as ReqErr};
+    use WcStatus::{LocLenErr, LocProtErr, RemAccessErr, RemInvReqErr};
+    const SEQUENCE: Answer = Answer::Nak(NakCode::PsnSequence);
+    const INVALID: Answer = Answer::Nak(NakCode::InvalidRequest);
+    const ACCESS: Answer = Answer::Nak(NakCode::RemoteAccess);
+    const OPERATIONAL: Answer = Answer::Nak(NakCode::RemoteOperational);
+    const fn row(
+        fault: Fault, answer: Answer, receive_status: WcStatus, event: EventKind, counter: Counter,
+        unreliable_drop: DropReason,
+    ) -> Row {
+        Row { fault, answer, receive_status, event, counter, unreliable_drop }
+    }
+    [
+        // Retried by the peer: status and event are never asked for.
+        row(Fault::PsnAhead,            SEQUENCE,    RemInvReqErr, ReqErr,    C::OutOfSequence,            D::UcBroken),
+        row(Fault::NoReceive,           Answer::Rnr, RemInvReqErr, ReqErr,    C::OutOfBuffer,              D::NoReceive),
+        row(Fault::OpcodeSequence,      INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::UcBroken),
+        row(Fault::OpcodeUnsupported,   INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::OperationNotEnabled, INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::PacketLength,        INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::RethLength,          INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::RethTooLong,         INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::ReceiveTooShort,     INVALID,     LocLenErr,    ReqErr,    C::RespLocalLengthError,     D::ReceiveUnusable),
+        row(Fault::TooManyRdAtomic,     INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::AtomicMisaligned,    INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        row(Fault::RemoteAccess,        ACCESS,      RemAccessErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
+        row(Fault::ReceiveUnusable,     OPERATIONAL, LocProtErr,   Fatal,     C::RespLocalOperationError,  D::ReceiveUnusable),
+        // The facts know two behaviours (rxe acknowledges and then fails, hfi1 ignores the key). A NAK tells the peer what
+        // happened, which neither does; see docs/spec-coverage.md.
+        row(Fault::InvalidateRefused,   ACCESS,      RemInvReqErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
+    ]
+};
+
 impl Fault {
-    /// Every fault.
-    pub const ALL: [Fault; 15] = [
+    /// Every fault, in the order of the numbers.
+    pub const ALL: [Fault; 14] = [
         Fault::PsnAhead,
         Fault::NoReceive,
         Fault::OpcodeSequence,
@@ -89,82 +136,28 @@ impl Fault {
         Fault::RemoteAccess,
         Fault::ReceiveUnusable,
         Fault::InvalidateRefused,
-        Fault::CqFull,
     ];
 
-    /// What follows from the fault.
-    pub fn row(self) -> FaultRow {
-        use Counter as C;
-        use DropReason as D;
-        let retried = |answer, counter, uc_drop| FaultRow {
-            answer,
-            fatal: false,
-            receive_status: WcStatus::RemInvReqErr,
-            event: None,
-            counter,
-            uc_drop,
+    /// What follows from the fault on a QP of this type.
+    pub fn row(self, service: QpType) -> FaultRow {
+        let row = &ROWS[self as usize - 1];
+        debug_assert!(row.fault == self, "the rows are in the order of the numbers");
+        let reliable = service == QpType::Rc;
+        let answer = if reliable { row.answer } else { Answer::Silence };
+        let drop = match row.answer {
+            _ if !reliable => row.unreliable_drop,
+            Answer::Rnr => DropReason::ReceiverNotReady,
+            Answer::Nak(NakCode::PsnSequence) => DropReason::AheadOfSequence,
+            _ => DropReason::Refused,
         };
-        let fatal = |answer, receive_status, event, counter, uc_drop| FaultRow {
-            answer,
-            fatal: true,
-            receive_status,
-            event: Some(event),
-            counter,
-            uc_drop,
+        // A receive that cannot be written is our own side's fault, fatal on every service (class A, as rxe has it).
+        // What else UC and UD find, they drop.
+        let fatal = match row.answer {
+            Answer::Nak(NakCode::PsnSequence) | Answer::Rnr | Answer::Silence => false,
+            Answer::Nak(code) => reliable || code == NakCode::RemoteOperational,
         };
-        let invalid = |uc_drop| {
-            let nak = Answer::Nak(NakCode::InvalidRequest);
-            fatal(nak, WcStatus::RemInvReqErr, EventKind::QpReqErr, C::RespRemoteInvalidRequest, uc_drop)
-        };
-        match self {
-            Fault::PsnAhead => retried(Answer::Nak(NakCode::PsnSequence), C::OutOfSequence, D::UcBroken),
-            Fault::NoReceive => retried(Answer::Rnr, C::OutOfBuffer, D::NoReceive),
-            Fault::OpcodeSequence => invalid(D::UcBroken),
-            Fault::OpcodeUnsupported
-            | Fault::OperationNotEnabled
-            | Fault::PacketLength
-            | Fault::RethLength
-            | Fault::RethTooLong
-            | Fault::TooManyRdAtomic
-            | Fault::AtomicMisaligned => invalid(D::UcInvalid),
-            Fault::ReceiveTooShort => fatal(
-                Answer::Nak(NakCode::InvalidRequest),
-                WcStatus::LocLenErr,
-                EventKind::QpReqErr,
-                C::RespLocalLengthError,
-                D::ReceiveUnusable,
-            ),
-            Fault::RemoteAccess => fatal(
-                Answer::Nak(NakCode::RemoteAccess),
-                WcStatus::RemAccessErr,
-                EventKind::QpAccessErr,
-                C::RespRemoteAccessErrors,
-                D::UcAccess,
-            ),
-            Fault::ReceiveUnusable => fatal(
-                Answer::Nak(NakCode::RemoteOperational),
-                WcStatus::LocProtErr,
-                EventKind::QpFatal,
-                C::RespLocalOperationError,
-                D::ReceiveUnusable,
-            ),
-            // The facts know two behaviours (rxe acknowledges and then fails, hfi1 ignores the key). A NAK tells the
-            // peer what happened, which neither does; see docs/spec-coverage.md.
-            Fault::InvalidateRefused => fatal(
-                Answer::Nak(NakCode::RemoteAccess),
-                WcStatus::RemInvReqErr,
-                EventKind::QpAccessErr,
-                C::RespRemoteAccessErrors,
-                D::UcAccess,
-            ),
-            Fault::CqFull => fatal(
-                Answer::Silence,
-                WcStatus::GeneralErr,
-                EventKind::QpFatal,
-                C::CqOverflow,
-                D::ReceiveUnusable,
-            ),
-        }
+        let Row { receive_status, event, counter, .. } = *row;
+        FaultRow { answer, fatal, receive_status, event, counter, drop }
     }
 }
 

@@ -1,11 +1,230 @@
 //! Responses on their way out: ACKs, NAKs, READ responses and atomic ACKs, in PSN order.
+//!
+//! First the slots send (READ responses and atomic ACKs, oldest first), then one ACK or NAK for all that came after. An
+//! ACK is only a wish until it is sent, so within a burst all wishes become one packet, and none overtakes a READ.
 
-use super::{Ctx, Poll, Qp};
+use super::slots::{Answer, Run};
+use super::{Ctx, Poll, Qp, flush, responder};
+use crate::access::Access;
+use crate::counters::{Counter, DropReason};
+use crate::fault::Fault;
 use crate::memory::Memory;
-use crate::packet::PacketSink;
+use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
+use wire::{
+    Aeth, AtomicAckEth, Bth, ExtHeaders, ExtKind, NakCode, Opcode, OpcodeInfo, Operation, Position, Psn, RKey, Service,
+    Syndrome,
+};
+
+/// The ACK or NAK that is to be sent when the slots have sent theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    ack: bool,
+    nak: Nak,
+}
+
+/// What is to be said about the expected PSN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Nak {
+    /// Nothing.
+    #[default]
+    None,
+    /// It is missing; packets up to `ahead` were dropped.
+    Sequence { ahead: Psn },
+    /// It found no receive.
+    Rnr,
+    /// One of the two was sent: silence until it arrives (rocev2 facts, transport 6).
+    Told,
+    /// A request is refused for good.
+    Final { code: NakCode, psn: Psn },
+}
+
+impl Outbox {
+    /// Something is to be sent.
+    pub fn has_any(&self) -> bool {
+        self.ack || !matches!(self.nak, Nak::None | Nak::Told)
+    }
+
+    /// The next NAK is the last word of the QP.
+    pub fn is_final(&self) -> bool {
+        matches!(self.nak, Nak::Final { .. })
+    }
+
+    /// The packet with the expected PSN is here. A sequence NAK that did not go out yet may still be needed for what was
+    /// dropped behind it.
+    pub fn expected_arrived(&mut self) {
+        if matches!(self.nak, Nak::Rnr | Nak::Told) {
+            self.nak = Nak::None;
+        }
+    }
+
+    /// A SEND or WRITE wants an ACK.
+    pub fn ask_ack(&mut self) {
+        self.ack = true;
+    }
+
+    /// A READ or atomic was taken: its response acknowledges all before it.
+    pub fn ack_follows_from_response(&mut self) {
+        self.ack = false;
+    }
+
+    /// A packet came ahead of its turn. One NAK tells, whatever else is missing (rocev2 facts, transport 6).
+    pub fn ask_sequence_nak(&mut self, psn: Psn) {
+        self.nak = match self.nak {
+            Nak::None => Nak::Sequence { ahead: psn },
+            Nak::Sequence { ahead } if ahead.is_before(psn) => Nak::Sequence { ahead: psn },
+            // After an RNR NAK the peer knows where to go on, and is told to wait before it does.
+            told => told,
+        };
+    }
+
+    /// The expected packet found no receive.
+    pub fn ask_rnr_nak(&mut self) {
+        self.nak = Nak::Rnr;
+    }
+
+    /// The request at `psn` is refused for good.
+    pub fn refuse(&mut self, code: NakCode, psn: Psn) {
+        self.nak = Nak::Final { code, psn };
+    }
+}
 
 /// Sends the next response packet.
 pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
-    let _ = (qp, ctx, sink);
-    Poll::Idle
+    if !qp.resp.has_response() {
+        return Poll::Idle;
+    }
+    if !qp.state.takes_requests() || qp.path.is_none() {
+        qp.resp.discard_responses();
+        return Poll::Idle;
+    }
+    loop {
+        let poll = match qp.resp.slots.sending().map(|slot| (slot.first, slot.answer)) {
+            Some((_, Answer::Read { reth, run })) => read_response(qp, ctx, reth.rkey, run, sink),
+            Some((psn, Answer::Atomic { original })) => Some(atomic_acknowledge(qp, psn, original, sink)),
+            None => return acknowledge(qp, ctx, sink),
+        };
+        if let Some(poll) = poll {
+            return poll;
+        }
+    }
+}
+
+/// One READ response; `None` when the memory may not be read any more and the slot was given up.
+fn read_response<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    rkey: RKey,
+    run: Run,
+    sink: &mut impl PacketSink,
+) -> Option<Poll> {
+    let mtu = qp.attr.path_mtu.bytes();
+    let len = run.left.min(mtu);
+    let info = response(Operation::ReadResponse, Position::of(!run.begun, run.left <= mtu))?;
+    let mut ext = ExtHeaders::EMPTY;
+    if info.has(ExtKind::Aeth) {
+        ext = ext.with(aeth(qp, Syndrome::ACK));
+    }
+    // The key may have been taken away since the request, so each response asks for all that is left.
+    let span = match run.left {
+        0 => Ok(None),
+        left => ctx.keys.remote(rkey, qp.pd, run.va, left, Access::REMOTE_READ).map(Some),
+    };
+    let result = match &span {
+        Ok(span) => {
+            let payload = Gather::Spans { spans: span.as_slice(), offset: 0, len };
+            emit(qp, info, run.psn, ext, payload, sink)
+        }
+        Err(_) => Err(SinkError::RegionGone),
+    };
+    match result {
+        Ok(()) => {
+            qp.resp.slots.sent(len);
+            Some(Poll::Sent(len as usize))
+        }
+        Err(SinkError::Full) => Some(Poll::Full),
+        Err(SinkError::RegionGone) => {
+            lost_memory(qp, ctx, run.psn);
+            None
+        }
+    }
+}
+
+/// The memory of a READ went away before its response: a NAK where the response would have been (rocev2 facts, transport
+/// 7), and silence if it was for a duplicate (transport 9).
+fn lost_memory<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn) {
+    if qp.resp.slots.give_up() {
+        return qp.counters.drop_packet(DropReason::UnknownDuplicate);
+    }
+    qp.resp.slots.stop();
+    responder::refuse(qp, ctx, psn, Fault::RemoteAccess);
+}
+
+fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl PacketSink) -> Poll {
+    let Some(info) = response(Operation::AtomicAcknowledge, Position::Only) else { return Poll::Idle };
+    let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK)).with(AtomicAckEth { original });
+    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+        return Poll::Full;
+    }
+    qp.resp.slots.sent(0);
+    Poll::Sent(0)
+}
+
+/// The ACK or NAK. This is the one place where a NAK is made. Every NAK acknowledges what was before it, so it takes the
+/// ACK's place.
+fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
+    let expected = qp.resp.expected;
+    if matches!(qp.resp.outbox.nak, Nak::Sequence { ahead } if ahead.is_before(expected)) {
+        // What was dropped came again, and nothing is missing any more.
+        qp.resp.outbox.nak = Nak::None;
+    }
+    let (syndrome, psn, counter) = match qp.resp.outbox.nak {
+        Nak::Sequence { .. } => (Syndrome::Nak(NakCode::PsnSequence), expected, Counter::SeqNakSent),
+        Nak::Rnr => (Syndrome::RnrNak { timer: qp.attr.min_rnr_timer }, expected, Counter::RnrNakSent),
+        Nak::Final { code, psn } => (Syndrome::Nak(code), psn, Counter::NakSent),
+        Nak::None | Nak::Told if qp.resp.outbox.ack => (Syndrome::ACK, expected.prev(), Counter::AckSent),
+        Nak::None | Nak::Told => return Poll::Idle,
+    };
+    let Some(info) = response(Operation::Acknowledge, Position::Only) else { return Poll::Idle };
+    let ext = ExtHeaders::EMPTY.with(aeth(qp, syndrome));
+    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+        return Poll::Full;
+    }
+    qp.counters.count(counter);
+    qp.resp.outbox.ack = false;
+    match qp.resp.outbox.nak {
+        Nak::Final { .. } => {
+            qp.resp.discard_responses();
+            flush::enter_error(qp, ctx);
+        }
+        Nak::Sequence { .. } | Nak::Rnr => qp.resp.outbox.nak = Nak::Told,
+        Nak::None | Nak::Told => {}
+    }
+    Poll::Sent(0)
+}
+
+/// The MSN counts what is complete now, which may be more than when the request arrived.
+fn aeth(qp: &Qp, syndrome: Syndrome) -> Aeth {
+    Aeth { syndrome, msn: qp.resp.msn }
+}
+
+/// The opcode of a response.
+fn response(operation: Operation, position: Position) -> Option<&'static OpcodeInfo> {
+    Opcode::of(Service::Rc, operation, position)?.info()
+}
+
+fn emit(
+    qp: &mut Qp,
+    info: &OpcodeInfo,
+    psn: Psn,
+    ext: ExtHeaders,
+    payload: Gather<'_>,
+    sink: &mut impl PacketSink,
+) -> Result<(), SinkError> {
+    let Some(path) = &qp.path else { return Err(SinkError::Full) };
+    let len = payload.len();
+    let bth = Bth { pad_count: Bth::pad_for(len), ..Bth::new(info.opcode, qp.attr.dest_qpn, psn) };
+    sink.emit(&TxPacket { template: &path.template, bth, ext, payload })?;
+    qp.counters.count(Counter::TxPackets);
+    qp.counters.add(Counter::TxPayloadBytes, len as u64);
+    Ok(())
 }

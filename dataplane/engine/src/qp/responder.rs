@@ -1,37 +1,102 @@
 //! The responder: what an arriving request does.
+//!
+//! The checks of RC are small functions in the order of rocev2 facts, transport section 6: PSN (`sequence.rs`) → opcode
+//! sequence (`sequence.rs`) → operation allowed (`operation.rs`) → resources (`resources.rs`) → length (`length.rs`) →
+//! R_Key (`access.rs`) → execute, complete, acknowledge (`execute.rs`). UC uses the same functions and drops where RC
+//! answers (`uc.rs`); UD has its own short way (`ud.rs`). What is answered, and when, is in `respond.rs`.
 
-use super::{Ctx, Qp};
+mod access;
+mod duplicate;
+mod execute;
+mod length;
+mod operation;
+mod rc;
+mod receive;
+mod refuse;
+mod resources;
+mod sequence;
+mod uc;
+mod ud;
+mod write;
+
+pub(super) use refuse::refuse;
+
+use super::respond::Outbox;
+use super::slots::Slots;
+use super::{Ctx, Qp, QpType};
 use crate::memory::Memory;
 use crate::packet::RxPacket;
-use wire::Psn;
+use crate::wr::RecvWr;
+use receive::Receive;
+use wire::{Msn, OpcodeInfo, Psn};
+use write::WriteProgress;
 
 /// The receiving half of a QP.
 #[derive(Debug)]
-pub(crate) struct Responder {}
+pub(crate) struct Responder {
+    /// PSN of the next request (ePSN).
+    pub(super) expected: Psn,
+    /// Messages completed.
+    pub(super) msn: Msn,
+    /// READs and atomics: executed, and to be answered.
+    pub(super) slots: Slots,
+    /// The ACK or NAK to be sent.
+    pub(super) outbox: Outbox,
+    /// The request before, which says what may follow; none at the start and after a broken UC message.
+    previous: Option<&'static OpcodeInfo>,
+    /// The WRITE under way.
+    write: WriteProgress,
+    /// The receive under way.
+    receive: Receive,
+}
 
 impl Responder {
     /// A responder before its first packet.
     pub fn new() -> Self {
-        Responder {}
+        Responder {
+            expected: Psn::default(),
+            msn: Msn::default(),
+            slots: Slots::default(),
+            outbox: Outbox::default(),
+            previous: None,
+            write: WriteProgress::default(),
+            receive: Receive::default(),
+        }
     }
 
-    /// Starts afresh: expects `rq_psn`, keeps `max_dest_rd_atomic` READs and atomics (INIT → RTR, RESET).
+    /// Starts afresh: expects `rq_psn`, keeps `max_dest_rd_atomic` READs and atomics (INIT → RTR, RESET). Allocates the
+    /// slots; no packet allocates after that.
     pub fn reset(&mut self, rq_psn: Psn, max_dest_rd_atomic: u8) {
-        let _ = (rq_psn, max_dest_rd_atomic);
-    }
-
-    /// The receive that a message in progress has taken, for `flush.rs`: it is flushed before those behind it.
-    pub fn take_current_receive(&mut self) -> Option<crate::RecvWr> {
-        None
+        *self = Responder { expected: rq_psn, slots: Slots::new(max_dest_rd_atomic), ..Responder::new() };
     }
 
     /// A response waits to be sent.
     pub fn has_response(&self) -> bool {
-        false
+        self.slots.has_pending() || self.outbox.has_any()
+    }
+
+    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. The message it was for
+    /// is forgotten.
+    pub fn take_current_receive(&mut self) -> Option<RecvWr> {
+        self.previous = None;
+        self.receive.give()
+    }
+
+    /// Drops all that waits to be sent (the QP left the states in which it answers).
+    pub fn discard_responses(&mut self) {
+        self.slots.stop();
+        self.outbox = Outbox::default();
     }
 }
 
 /// A request that was admitted.
 pub(crate) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
-    let _ = (qp, ctx, packet);
+    match qp.qp_type {
+        QpType::Rc => rc::on_request(qp, ctx, packet),
+        QpType::Uc => uc::on_request(qp, ctx, packet),
+        QpType::Ud => ud::on_request(qp, ctx, packet),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! R_Key checks: what a request may touch, as the span or the values it is then executed with.
+
+use crate::access::Access;
+use crate::fault::Fault;
+use crate::memory::{Memory, Span};
+use crate::packet::RxPacket;
+use crate::qp::{Ctx, Qp};
+use wire::{AtomicEth, Ieth, Operation, Reth};
+
+/// What a request is executed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// The receive under way.
+    Receive,
+    /// Where a WRITE's payload goes; none when the message is empty.
+    Write(Option<Span>),
+    /// What a READ asks for.
+    Read(Reth),
+    /// The eight bytes of an atomic, and its operands.
+    Atomic(Span, AtomicEth),
+}
+
+pub(super) fn check<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+    match packet.frame.info.operation.base() {
+        Operation::Send => invalidate(qp, ctx, packet).map(|()| Target::Receive),
+        Operation::Write => write(qp, ctx).map(Target::Write),
+        Operation::ReadRequest => read(qp, ctx, packet).map(Target::Read),
+        Operation::CompareSwap | Operation::FetchAdd => atomic(qp, ctx, packet),
+        _ => Err(Fault::OpcodeUnsupported),
+    }
+}
+
+/// The rest of the message, at every packet: a key that is invalidated under way stops the WRITE there. A WRITE of no
+/// bytes has no key to check (IBA C9-88).
+fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
+    let write = &qp.resp.write;
+    if write.left() == 0 {
+        return Ok(None);
+    }
+    let span = ctx.keys.remote(write.rkey(), qp.pd, write.va(), write.left(), Access::REMOTE_WRITE)?;
+    Ok(Some(span))
+}
+
+/// The whole range of a READ. Each response looks again, see `respond.rs`. A READ of no bytes has no key to check (IBA
+/// C9-88).
+fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Reth, Fault> {
+    let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
+    if reth.dma_len > 0 {
+        ctx.keys.remote(reth.rkey, qp.pd, reth.va, reth.dma_len, Access::REMOTE_READ)?;
+    }
+    Ok(reth)
+}
+
+fn atomic<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+    let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
+    let span = ctx.keys.remote(eth.rkey, qp.pd, eth.va, 8, Access::REMOTE_ATOMIC)?;
+    Ok(Target::Atomic(span, eth))
+}
+
+/// SEND with Invalidate takes the key away before its data is placed: a message that is refused places nothing, and the
+/// receive's own memory is resolved already.
+fn invalidate<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    match packet.frame.ext::<Ieth>(packet.head) {
+        Some(ieth) => ctx.keys.invalidate(ieth.rkey, qp.pd).map_err(|_| Fault::InvalidateRefused),
+        None => Ok(()),
+    }
+}

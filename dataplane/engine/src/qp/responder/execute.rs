@@ -1,0 +1,104 @@
+//! Execute, complete, acknowledge: the last stages of a request that passed all checks.
+
+use super::access::Target;
+use super::write;
+use crate::counters::Counter;
+use crate::fault::Fault;
+use crate::memory::{Memory, RegionGone};
+use crate::packet::RxPacket;
+use crate::qp::{Ctx, Qp};
+use crate::status::{Cqe, WcOpcode, WcStatus};
+use wire::{Ieth, ImmDt, Operation, Reply, packets};
+
+/// Does what the request asks and tells how many PSNs it has. Fails only when memory was deregistered since the checks.
+pub(super) fn execute<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+    target: Target,
+) -> Result<u32, Fault> {
+    let info = packet.frame.info;
+    match target {
+        Target::Receive => {
+            let placed = qp.resp.receive.place(ctx.memory, &packet.payload);
+            placed.map_err(|RegionGone| Fault::ReceiveUnusable)?;
+            count_beginning(qp, packet, Counter::RxSendRequests);
+        }
+        Target::Write(span) => {
+            if let Some(span) = span {
+                write::place(ctx.memory, span, &packet.payload).map_err(|RegionGone| Fault::RemoteAccess)?;
+            }
+            qp.resp.write.placed(packet.frame.payload_len() as u32);
+            count_beginning(qp, packet, Counter::RxWriteRequests);
+        }
+        Target::Read(reth) => {
+            let count = packets(reth.dma_len, qp.attr.path_mtu);
+            qp.resp.slots.push_read(info.opcode, qp.resp.expected, count, reth);
+            qp.counters.count(Counter::RxReadRequests);
+            // rocev2 facts, transport 7: a READ has as many PSNs as responses.
+            return Ok(count);
+        }
+        Target::Atomic(at, eth) => {
+            let original = if info.operation == Operation::CompareSwap {
+                ctx.memory.compare_swap(at, eth.compare, eth.swap_or_add)
+            } else {
+                ctx.memory.fetch_add(at, eth.swap_or_add)
+            };
+            let original = original.map_err(|RegionGone| Fault::RemoteAccess)?;
+            qp.resp.slots.push_atomic(info.opcode, qp.resp.expected, original);
+            qp.counters.count(Counter::RxAtomicRequests);
+        }
+    }
+    Ok(1)
+}
+
+fn count_beginning(qp: &mut Qp, packet: &RxPacket<'_>, counter: Counter) {
+    if packet.frame.info.position.begins() {
+        qp.counters.count(counter);
+    }
+}
+
+/// The request with its `count` PSNs was executed: the next one is expected. The MSN counts finished messages, a READ when
+/// it is accepted (rocev2 facts, transport 2).
+pub(super) fn advance(qp: &mut Qp, packet: &RxPacket<'_>, count: u32) {
+    let info = packet.frame.info;
+    let resp = &mut qp.resp;
+    resp.expected = resp.expected.add(count);
+    resp.previous = Some(info);
+    if info.position.ends() {
+        resp.msn = resp.msn.next();
+    }
+}
+
+/// Tells the receive's poster, after the data.
+pub(super) fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
+    let info = packet.frame.info;
+    if !info.completes_receive_wqe() {
+        return;
+    }
+    let (opcode, byte_len) = match info.operation.base() {
+        Operation::Send => (WcOpcode::Recv, qp.resp.receive.filled()),
+        // rocev2 facts, transport 12: the RETH length, though nothing went into the receive itself.
+        _ => (WcOpcode::RecvRdmaWithImm, qp.resp.write.len()),
+    };
+    let Some(wr_id) = qp.resp.receive.release() else { return };
+    let cqe = Cqe {
+        byte_len,
+        imm: packet.frame.ext::<ImmDt>(packet.head).map(|imm| imm.0),
+        invalidated: packet.frame.ext::<Ieth>(packet.head).map(|ieth| ieth.rkey),
+        solicited: packet.frame.bth.solicited,
+        ..Cqe::new(wr_id, WcStatus::Success, opcode, qp.qpn)
+    };
+    ctx.memory.publish();
+    qp.push_recv_cqe(ctx, cqe);
+}
+
+/// READ and atomic answers are in their slots, and acknowledge what was before them; SENDs and WRITEs are acknowledged
+/// when asked for. The ACK itself is made when it is sent, so one covers all that came until then.
+pub(super) fn acknowledge(qp: &mut Qp, packet: &RxPacket<'_>) {
+    match packet.frame.info.reply() {
+        Reply::Ack if packet.frame.bth.ack_req => qp.resp.outbox.ask_ack(),
+        Reply::ReadResponse | Reply::AtomicAcknowledge => qp.resp.outbox.ack_follows_from_response(),
+        Reply::Ack | Reply::Nothing => {}
+    }
+}

@@ -1,0 +1,58 @@
+//! Lengths: of the packet, of the message so far, and of what the RETH says (rocev2 facts, wire section 8).
+
+use super::write::WriteProgress;
+use crate::fault::Fault;
+use crate::limits::MAX_MESSAGE;
+use crate::packet::RxPacket;
+use crate::qp::Qp;
+use wire::{AtomicEth, Bth, Mtu, Operation, Reth};
+
+pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    let mtu = qp.attr.path_mtu;
+    of_packet(packet, mtu)?;
+    match packet.frame.info.operation.base() {
+        Operation::Send => of_send(qp, packet),
+        Operation::Write => of_write(qp, packet, mtu),
+        Operation::ReadRequest => reth(packet).map(|_| ()),
+        Operation::CompareSwap | Operation::FetchAdd => aligned(packet),
+        _ => Ok(()),
+    }
+}
+
+/// First and Middle are full, Last has something, nothing is longer than the MTU; the pad is what the length asks for.
+pub(super) fn of_packet(packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
+    let frame = packet.frame;
+    let len = frame.payload_len();
+    let right = frame.info.payload.allows(len as u32, mtu) && frame.bth.pad_count == Bth::pad_for(len);
+    if right { Ok(()) } else { Err(Fault::PacketLength) }
+}
+
+fn of_send(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    let fits = packet.frame.payload_len() as u32 <= qp.resp.receive.room();
+    if fits { Ok(()) } else { Err(Fault::ReceiveTooShort) }
+}
+
+/// The payloads of a WRITE add up to the RETH length: a packet that goes on leaves something for the next, the last one
+/// brings the rest.
+fn of_write(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
+    let position = packet.frame.info.position;
+    if position.begins() {
+        qp.resp.write = WriteProgress::new(reth(packet)?);
+    }
+    let left = qp.resp.write.left();
+    let right = if position.ends() { packet.frame.payload_len() as u32 == left } else { left > mtu.bytes() };
+    if right { Ok(()) } else { Err(Fault::RethLength) }
+}
+
+/// The RETH, if its length is one that a message can have.
+fn reth(packet: &RxPacket<'_>) -> Result<Reth, Fault> {
+    let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
+    // rocev2 facts, wire 8: 2^31 itself is a message.
+    if reth.dma_len <= MAX_MESSAGE { Ok(reth) } else { Err(Fault::RethTooLong) }
+}
+
+/// rocev2 facts, transport 8: atomics work on aligned addresses.
+fn aligned(packet: &RxPacket<'_>) -> Result<(), Fault> {
+    let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
+    if eth.va.is_multiple_of(8) { Ok(()) } else { Err(Fault::AtomicMisaligned) }
+}

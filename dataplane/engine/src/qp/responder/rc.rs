@@ -1,0 +1,41 @@
+//! RC: every request is executed once, in PSN order, and answered.
+
+use super::sequence::Place;
+use super::{access, duplicate, execute, length, operation, refuse, resources, sequence};
+use crate::counters::DropReason;
+use crate::fault::Fault;
+use crate::memory::Memory;
+use crate::packet::RxPacket;
+use crate::qp::{Ctx, Qp};
+
+pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
+    if qp.resp.outbox.is_final() {
+        // A request was refused for good. The QP goes to ERROR as soon as the NAK is out, and what comes after it in the
+        // meantime has lost its sense.
+        return qp.counters.drop_packet(DropReason::Refused);
+    }
+    match sequence::place(&qp.resp, packet) {
+        Place::Duplicate => duplicate::on_duplicate(qp, ctx, packet),
+        Place::Ahead => refuse(qp, ctx, packet.frame.bth.psn, Fault::PsnAhead),
+        Place::Expected => {
+            qp.resp.outbox.expected_arrived();
+            if let Err(fault) = request(qp, ctx, packet) {
+                refuse(qp, ctx, packet.frame.bth.psn, fault);
+            }
+        }
+    }
+}
+
+/// The stages of a request whose turn it is. Until `execute` nothing but the receive's being taken has changed.
+fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    sequence::opcode(&qp.resp, packet)?;
+    operation::allowed(qp, packet)?;
+    resources::take(qp, ctx, packet)?;
+    length::check(qp, packet)?;
+    let target = access::check(qp, ctx, packet)?;
+    let psns = execute::execute(qp, ctx, packet, target)?;
+    execute::advance(qp, packet, psns);
+    execute::complete(qp, ctx, packet);
+    execute::acknowledge(qp, packet);
+    Ok(())
+}

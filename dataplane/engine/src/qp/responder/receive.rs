@@ -1,0 +1,105 @@
+//! The receive that a message fills: taken from the queue, its SGEs resolved once, its bytes scattered in order.
+
+use crate::access::Access;
+use crate::fault::Fault;
+use crate::limits::{MAX_MESSAGE, MAX_SGE};
+use crate::memory::{Memory, RegionGone, Span};
+use crate::mr::{KeyFault, MrTable, PdId};
+use crate::packet::Payload;
+use crate::queue::RecvQueue;
+use crate::wr::RecvWr;
+use arrayvec::ArrayVec;
+
+/// A receive under way, or room for one.
+#[derive(Debug, Default)]
+pub(super) struct Receive {
+    wr: Option<RecvWr>,
+    /// The SGEs that hold something, as spans.
+    spans: ArrayVec<Span, MAX_SGE>,
+    /// All SGEs could be resolved.
+    usable: bool,
+    capacity: u32,
+    filled: u32,
+    /// Where the next byte goes: span and offset in it.
+    span: usize,
+    offset: u32,
+}
+
+impl Receive {
+    /// Takes the oldest posted receive, or the one that a broken message has left (UC, UD), at its beginning.
+    pub fn take(&mut self, queue: &RecvQueue, keys: &MrTable, pd: PdId) -> Result<(), Fault> {
+        if self.wr.is_none() {
+            self.wr = Some(queue.pop().ok_or(Fault::NoReceive)?);
+            self.usable = self.resolve(keys, pd).is_ok();
+        }
+        self.filled = 0;
+        self.span = 0;
+        self.offset = 0;
+        Ok(())
+    }
+
+    /// The memory check of a receive: `LOCAL_WRITE`, on the QP's PD. An SGE of no bytes touches nothing.
+    fn resolve(&mut self, keys: &MrTable, pd: PdId) -> Result<(), KeyFault> {
+        self.spans.clear();
+        let mut capacity = 0u64;
+        let sges = self.wr.iter().flat_map(|wr| &wr.sges);
+        for sge in sges.filter(|sge| sge.len > 0) {
+            self.spans.push(keys.local(sge.lkey, pd, sge.addr, sge.len, Access::LOCAL_WRITE)?);
+            capacity += u64::from(sge.len);
+        }
+        // No message is longer, however large the receive.
+        self.capacity = capacity.min(u64::from(MAX_MESSAGE)) as u32;
+        Ok(())
+    }
+
+    /// Its memory can be written.
+    pub fn usable(&self) -> Result<(), Fault> {
+        if self.usable { Ok(()) } else { Err(Fault::ReceiveUnusable) }
+    }
+
+    /// The bytes of a message so far.
+    pub fn filled(&self) -> u32 {
+        self.filled
+    }
+
+    /// Bytes that still fit.
+    pub fn room(&self) -> u32 {
+        self.capacity - self.filled
+    }
+
+    /// The receive completes: its `wr_id`, if one was taken.
+    pub fn release(&mut self) -> Option<u64> {
+        let wr_id = self.wr.as_ref().map(|wr| wr.wr_id);
+        self.wr = None;
+        wr_id
+    }
+
+    /// Gives the receive away, if one was taken.
+    pub fn give(&mut self) -> Option<RecvWr> {
+        self.wr.take()
+    }
+
+    /// Scatters a packet's payload. There is [`room`](Self::room) for it.
+    pub fn place<M: Memory>(&mut self, memory: &M, payload: &Payload<'_>) -> Result<(), RegionGone> {
+        payload.pieces().try_for_each(|piece| self.place_piece(memory, piece))
+    }
+
+    fn place_piece<M: Memory>(&mut self, memory: &M, mut piece: &[u8]) -> Result<(), RegionGone> {
+        while !piece.is_empty() {
+            let Some(span) = self.spans.get(self.span) else { return Ok(()) };
+            let take = piece.len().min((span.len() - self.offset) as usize);
+            let (now, later) = piece.split_at(take);
+            if let Some(part) = span.slice(self.offset, take as u32) {
+                memory.write(part, now)?;
+            }
+            self.filled += take as u32;
+            self.offset += take as u32;
+            if self.offset == span.len() {
+                self.span += 1;
+                self.offset = 0;
+            }
+            piece = later;
+        }
+        Ok(())
+    }
+}

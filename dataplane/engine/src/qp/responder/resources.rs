@@ -1,0 +1,26 @@
+//! What a request occupies: a receive, or a READ/atomic slot.
+
+use crate::fault::Fault;
+use crate::memory::Memory;
+use crate::packet::RxPacket;
+use crate::qp::{Ctx, Qp};
+use wire::Operation;
+
+/// rocev2 facts, wire 7: a SEND takes its receive at its first packet, a WRITE with Immediate at the packet that carries
+/// the immediate. READs and atomics share the slots.
+pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    let info = packet.frame.info;
+    match info.operation {
+        Operation::ReadRequest | Operation::CompareSwap | Operation::FetchAdd
+            if !qp.resp.slots.has_room() =>
+        {
+            Err(Fault::TooManyRdAtomic)
+        }
+        _ if !info.takes_receive_wqe() => Ok(()),
+        operation => {
+            qp.resp.receive.take(qp.shared.rq(), ctx.keys, qp.pd)?;
+            // A WRITE with Immediate places nothing in the receive's own memory.
+            if operation.base() == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A WRITE of several packets: where it goes and how far it is.
+
+use crate::memory::{Memory, RegionGone, Span};
+use crate::packet::Payload;
+use wire::{RKey, Reth};
+
+/// The WRITE under way. Packets after the first carry no RETH, so this goes on from it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteProgress {
+    reth: Reth,
+    done: u32,
+}
+
+impl Default for WriteProgress {
+    fn default() -> Self {
+        WriteProgress { reth: Reth { va: 0, rkey: RKey::new(0), dma_len: 0 }, done: 0 }
+    }
+}
+
+impl WriteProgress {
+    /// A WRITE at its beginning.
+    pub fn new(reth: Reth) -> Self {
+        WriteProgress { reth, done: 0 }
+    }
+
+    /// The key that all of it goes by.
+    pub fn rkey(&self) -> RKey {
+        self.reth.rkey
+    }
+
+    /// The RETH's length.
+    pub fn len(&self) -> u32 {
+        self.reth.dma_len
+    }
+
+    /// Where the next byte goes. The whole range was checked at the first packet, so the sum does not wrap.
+    pub fn va(&self) -> u64 {
+        self.reth.va.wrapping_add(u64::from(self.done))
+    }
+
+    /// Bytes to come.
+    pub fn left(&self) -> u32 {
+        self.reth.dma_len - self.done
+    }
+
+    /// `len` bytes were placed.
+    pub fn placed(&mut self, len: u32) {
+        self.done += len;
+    }
+}
+
+/// Copies a payload to the beginning of a span that is at least as long.
+pub(super) fn place<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), RegionGone> {
+    let mut at = 0;
+    for piece in payload.pieces() {
+        if let Some(part) = span.slice(at, piece.len() as u32) {
+            memory.write(part, piece)?;
+        }
+        at += piece.len() as u32;
+    }
+    Ok(())
+}
