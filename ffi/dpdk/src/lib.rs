@@ -22,8 +22,38 @@
 //! A thread that moves packets calls [`eal::Eal::register_thread`] first: only registered threads have the
 //! pools' per-thread caches.
 //!
-//! Unsafe code is confined to the modules that call C: `errno`, `eal`, `log`, `mempool`, `mbuf`, `burst`,
-//! `port::raw`, `queue`, `ring` and `tsc`.
+//! # Example
+//!
+//! ```
+//! use dpdk::ring::{RingConfig, ring_pair};
+//! use dpdk::{Eal, EalConfig, MbufBurst, Mempool, PoolConfig, Port, PortConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let eal = Eal::init(EalConfig::default())?;
+//! let pools = [Mempool::new(&eal, PoolConfig::default())?];
+//! let (a, b) = ring_pair(&eal, "pair", &RingConfig::default())?;
+//! let mut a = Port::open(&eal, a, &PortConfig::default(), &pools)?;
+//! let mut b = Port::open(&eal, b, &PortConfig::default(), &pools)?;
+//! let (_, mut tx) = a.take_queues().remove(0);
+//! let (mut rx, _) = b.take_queues().remove(0);
+//!
+//! let _registered = eal.register_thread()?;
+//! let mut burst = MbufBurst::<32>::new();
+//! pools[0].alloc_bulk(&mut burst, 8);
+//! for mbuf in burst.as_mut_slice() {
+//!     assert!(mbuf.extend_from_slice(b"hello"));
+//! }
+//! tx.burst(&mut burst);
+//! rx.burst(&mut burst);
+//! assert!(burst.as_slice().iter().all(|mbuf| mbuf.data() == b"hello"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Unsafe code
+//!
+//! It is confined to the modules that call C: `errno`, `eal`, `log`, `mempool`, `mbuf`, `burst`,
+//! `mempool::memory`, `port::raw`, `queue`, `ring` and `tsc`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

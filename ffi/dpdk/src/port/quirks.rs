@@ -2,6 +2,8 @@
 
 use dpdk_sys as sys;
 
+use super::raw;
+
 /// Drivers on a kernel interface that was there before, whose MTU is the machine's business. (`net_tap` makes its
 /// own interface and may set its MTU.)
 ///
@@ -24,10 +26,7 @@ pub(super) fn actual_mtu(driver: &str, info: &sys::rte_eth_dev_info) -> Option<u
     if info.if_index == 0 || !BORROWING.contains(&driver) {
         return None;
     }
-    // SAFETY: opens and closes a socket of its own; any index may be given.
-    let mtu = unsafe { sys::shim_interface_mtu(info.if_index) };
-    // The loopback interface has 65536; a negative number is an interface that has just vanished.
-    (mtu > 0).then(|| u16::try_from(mtu).unwrap_or(u16::MAX))
+    raw::interface_mtu(info.if_index)
 }
 
 /// Whether frames longer than a buffer arrive as chains in any case.

@@ -137,6 +137,14 @@ pub(super) fn set_mtu(port: PortId, mtu: u16) -> Result<()> {
     Errno::check(unsafe { sys::rte_eth_dev_set_mtu(port.0, mtu) }).map(drop)
 }
 
+/// The MTU of a kernel interface by its index; `None` if there is no such interface.
+pub(super) fn interface_mtu(index: u32) -> Option<u16> {
+    // SAFETY: opens and closes a socket of its own; any index may be given.
+    let mtu = unsafe { sys::shim_interface_mtu(index) };
+    // The loopback interface has 65536.
+    (mtu > 0).then(|| u16::try_from(mtu).unwrap_or(u16::MAX))
+}
+
 pub(super) fn mac(port: PortId) -> Result<MacAddr> {
     let mut mac = sys::rte_ether_addr::default();
     // SAFETY: an address out.
