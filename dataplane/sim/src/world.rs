@@ -1,0 +1,276 @@
+//! The world: virtual time, and everything that happens in its order.
+
+use crate::endpoint::{Endpoint, EndpointId, Region};
+use crate::link::Faults;
+use crate::memory::VecMemory;
+use crate::qp::{QpId, SimQp};
+use engine::qp::ModifyError;
+use engine::queue::PostError;
+use engine::{
+    Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvWr, SendWr,
+};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use wire::{EthernetHeader, FrameError, Mac, Qpn};
+
+/// The world did not come to rest in the time given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+/// Endpoints, the links between them and the time.
+pub struct World {
+    pub(crate) now: Nanos,
+    pub(crate) rng: ChaCha8Rng,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) qps: Vec<SimQp>,
+    faults: Faults,
+    /// Frames under way, by arrival; the number keeps those of the same moment in order.
+    under_way: BTreeMap<(Nanos, u64), Vec<u8>>,
+    arrivals: u64,
+    frames_sent: u64,
+    history: DefaultHasher,
+}
+
+/// Frames that an endpoint's transmitter takes ahead of the wire: a small TX ring, so that it is full often.
+const TX_RING: usize = 16;
+
+/// So much virtual time is enough for anything: every retry of the longest timers in use.
+const AGES: Nanos = 3_600_000_000_000;
+
+/// A run that exchanges so many frames does not end by itself.
+const MANY_FRAMES: u64 = 5_000_000;
+
+impl World {
+    /// An empty world with clean links. The same seed makes the same random choices.
+    pub fn new(seed: u64) -> World {
+        World {
+            // Not zero: nobody may take zero for "never".
+            now: 1_000_000,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            endpoints: Vec::new(),
+            qps: Vec::new(),
+            faults: Faults::default(),
+            under_way: BTreeMap::new(),
+            arrivals: 0,
+            frames_sent: 0,
+            history: DefaultHasher::new(),
+        }
+    }
+
+    /// What links do from now on.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+    }
+
+    /// A new endpoint.
+    pub fn add_endpoint(&mut self) -> EndpointId {
+        self.endpoints.push(Endpoint::new(self.endpoints.len() as u8 + 1));
+        EndpointId(self.endpoints.len() - 1)
+    }
+
+    /// Registers a region with this content.
+    pub fn register(&mut self, endpoint: EndpointId, content: Vec<u8>, access: Access) -> Region {
+        self.endpoints[endpoint.0].register(endpoint, content, access)
+    }
+
+    /// Allocates a region for fast registration.
+    pub fn allocate_fast(&mut self, endpoint: EndpointId, content: Vec<u8>) -> Region {
+        self.endpoints[endpoint.0].allocate_fast(endpoint, content)
+    }
+
+    /// An endpoint's memory.
+    pub fn memory(&self, endpoint: EndpointId) -> &VecMemory {
+        &self.endpoints[endpoint.0].memory
+    }
+
+    /// The bytes of a region as they are now.
+    pub fn content(&self, region: &Region) -> Vec<u8> {
+        self.memory(region.endpoint).content(region.id)
+    }
+
+    /// Bytes without pattern.
+    pub fn random_bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.rng.fill(&mut bytes[..]);
+        bytes
+    }
+
+    /// A number below `end`.
+    pub fn random_below(&mut self, end: u32) -> u32 {
+        self.rng.random_range(0..end)
+    }
+
+    /// Posts a send request and lets the engine know.
+    pub fn post_send(&mut self, qp: QpId, wr: SendWr) -> Result<(), PostError> {
+        let ring = self.qps[qp.0].shared.post_send(wr)?;
+        self.ring(qp, ring);
+        Ok(())
+    }
+
+    /// Posts a receive.
+    pub fn post_recv(&mut self, qp: QpId, wr: RecvWr) -> Result<(), PostError> {
+        let ring = self.qps[qp.0].shared.post_recv(wr)?;
+        self.ring(qp, ring);
+        Ok(())
+    }
+
+    fn ring(&mut self, qp: QpId, ring: bool) {
+        let SimQp { endpoint, qpn, ref shared, .. } = self.qps[qp.0];
+        if ring {
+            shared.answer();
+            if let Some(engine) = self.endpoints[endpoint.0].home(qpn) {
+                engine.on_doorbell(self.now, qpn);
+            }
+        }
+    }
+
+    /// Changes a QP's attributes.
+    pub fn modify(&mut self, qp: QpId, attr: &QpAttr, mask: QpAttrMask) -> Result<QpState, ModifyError> {
+        let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
+        let engine = self.endpoints[endpoint.0].home(qpn).ok_or(ModifyError::UnknownQp(qpn))?;
+        engine.modify_qp(self.now, qpn, attr, mask)
+    }
+
+    /// A QP's state, as its posters see it.
+    pub fn state(&self, qp: QpId) -> QpState {
+        self.qps[qp.0].shared.state()
+    }
+
+    /// A QP's number.
+    pub fn qpn(&self, qp: QpId) -> Qpn {
+        self.qps[qp.0].qpn
+    }
+
+    /// A QP's type.
+    pub fn qp_type(&self, qp: QpId) -> QpType {
+        self.qps[qp.0].shared.qp_type()
+    }
+
+    /// Send requests of a QP that have not completed.
+    pub fn outstanding(&self, qp: QpId) -> u32 {
+        self.qps[qp.0].shared.sq().outstanding()
+    }
+
+    /// Where a QP lives.
+    pub fn endpoint_of(&self, qp: QpId) -> EndpointId {
+        self.qps[qp.0].endpoint
+    }
+
+    /// Moves a QP to the endpoint's other engine, with all that it has under way.
+    pub fn move_home(&mut self, qp: QpId) {
+        let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
+        let engines = &mut self.endpoints[endpoint.0].engines;
+        let from = engines.iter().position(|engine| engine.has_qp(qpn)).expect("a QP that exists");
+        let moving = engines[from].detach_qp(qpn).expect("it is there");
+        let to = (from + 1) % engines.len();
+        engines[to].attach_qp(self.now, moving).map_err(|(_, why)| why).expect("there is room");
+    }
+
+    /// Send completions that nobody has taken yet.
+    pub fn send_cqes(&self, qp: QpId) -> Vec<Cqe> {
+        std::iter::from_fn(|| self.qps[qp.0].send_cq.poll()).collect()
+    }
+
+    /// Receive completions that nobody has taken yet.
+    pub fn recv_cqes(&self, qp: QpId) -> Vec<Cqe> {
+        std::iter::from_fn(|| self.qps[qp.0].recv_cq.poll()).collect()
+    }
+
+    /// Asynchronous events that nobody has taken yet.
+    pub fn events(&self, endpoint: EndpointId) -> Vec<AsyncEvent> {
+        std::iter::from_fn(|| self.endpoints[endpoint.0].events.poll()).collect()
+    }
+
+    /// What an endpoint counted.
+    pub fn counters(&self, endpoint: EndpointId) -> Counters {
+        self.endpoints[endpoint.0].counters()
+    }
+
+    /// Frames that an endpoint's parser refused for this reason.
+    pub fn refused(&self, endpoint: EndpointId, reason: FrameError) -> u64 {
+        self.endpoints[endpoint.0].refused[reason as usize]
+    }
+
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Frames that left any endpoint.
+    pub fn frames_sent(&self) -> u64 {
+        self.frames_sent
+    }
+
+    /// A number that stands for every frame that arrived, and when: equal for equal runs.
+    pub fn history(&self) -> u64 {
+        self.history.finish()
+    }
+
+    /// Lets time pass until nothing happens any more.
+    pub fn run(&mut self) -> Result<(), Busy> {
+        self.run_for(AGES)
+    }
+
+    /// Lets time pass until nothing happens any more, or so much is over.
+    pub fn run_for(&mut self, time: Nanos) -> Result<(), Busy> {
+        let end = self.now + time;
+        let frames_at_most = self.frames_sent + MANY_FRAMES;
+        loop {
+            let wake = self.transmit();
+            let arrival = self.under_way.first_key_value().map(|(&(at, _), _)| at);
+            let timeout = self.endpoints.iter().filter_map(Endpoint::next_timeout).min();
+            let Some(next) = [wake, arrival, timeout].into_iter().flatten().min() else { return Ok(()) };
+            if next > end || self.frames_sent > frames_at_most {
+                self.now = end;
+                return Err(Busy);
+            }
+            self.now = self.now.max(next);
+            self.deliver();
+            for endpoint in &mut self.endpoints {
+                endpoint.on_timeout(self.now);
+            }
+        }
+    }
+
+    /// Everybody sends what its transmitter takes. Gives the time at which one that was full has room again.
+    fn transmit(&mut self) -> Option<Nanos> {
+        let mut wake: Option<Nanos> = None;
+        for endpoint in &mut self.endpoints {
+            let free = endpoint.busy_until <= self.now;
+            let (frames, full) = endpoint.transmit(self.now, if free { TX_RING } else { 0 });
+            endpoint.busy_until = endpoint.busy_until.max(self.now);
+            for frame in frames {
+                self.frames_sent += 1;
+                endpoint.busy_until += self.faults.wire_time(frame.len());
+                for (at, frame) in self.faults.carry(&mut self.rng, endpoint.busy_until, frame) {
+                    self.arrivals += 1;
+                    self.under_way.insert((at, self.arrivals), frame);
+                }
+            }
+            if full {
+                // At least a moment later, or time would stand still.
+                let again = endpoint.busy_until.max(self.now + 1);
+                wake = Some(wake.map_or(again, |wake| wake.min(again)));
+            }
+        }
+        wake
+    }
+
+    /// What has arrived by now goes to the endpoint with its MAC address.
+    fn deliver(&mut self) {
+        while let Some(entry) = self.under_way.first_entry() {
+            let (at, _) = *entry.key();
+            if at > self.now {
+                break;
+            }
+            let frame = entry.remove();
+            (at, &frame).hash(&mut self.history);
+            let dmac = EthernetHeader::parse(&frame).map_or(Mac::BROADCAST, |ethernet| ethernet.dmac);
+            if let Some(endpoint) = self.endpoints.iter_mut().find(|endpoint| endpoint.mac == dmac) {
+                endpoint.receive(self.now, &frame);
+            }
+        }
+    }
+}
