@@ -13,6 +13,8 @@ mod load;
 mod modify;
 mod request;
 mod requester;
+#[cfg(test)]
+mod requester_tests;
 mod respond;
 mod responder;
 mod retry;

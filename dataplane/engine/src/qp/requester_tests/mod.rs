@@ -1,0 +1,154 @@
+//! Dialogues of the sending side: requests posted and responses in, exactly these packets and completions out.
+//!
+//! A packet is shown as a line: PSN in hex, name, payload bytes, then `A` (AckReq), `SE`, and the extension headers:
+//! `@va+len` for a RETH, `atomic(swap or add, compare)`, `imm(…)`, `inv(…)`, `to(qkey)` for a DETH.
+
+mod ack_requests;
+mod atomics;
+mod completion;
+mod cq_overflow;
+mod drain;
+mod error_flush;
+mod fast_register;
+mod fence;
+mod full_sink;
+mod go_back;
+mod huge;
+mod local_faults;
+mod local_invalidate;
+mod operations;
+mod rd_atomic_limit;
+mod read;
+mod read_restart;
+mod refusals;
+mod rnr;
+mod segmentation;
+mod timeout;
+mod uc;
+mod ud;
+mod window;
+
+use crate::status::{Cqe, WcStatus};
+use crate::testkit::{Packet, Region, Rig};
+use crate::wr::{Remote, SendFlags, SendOp, SendWr, Sge, WrData};
+use crate::{Access, QpType};
+use wire::{
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, Ieth, ImmDt, Msn, NakCode, Operation, Position, RKey,
+    Reth, Syndrome,
+};
+
+/// Where the peer's memory is said to be.
+const REMOTE: Remote = Remote { addr: 0x7F00_0000, rkey: RKey::new(0xABCD) };
+
+/// A signaled request.
+fn wr(wr_id: u64, op: SendOp, sges: &[Sge]) -> SendWr {
+    let data = WrData::Sges(sges.iter().copied().collect());
+    SendWr { wr_id, op, data, flags: SendFlags::SIGNALED }
+}
+
+/// A signaled request with its data in itself.
+fn inline(wr_id: u64, op: SendOp, bytes: &[u8]) -> SendWr {
+    let data = WrData::Inline(bytes.iter().copied().collect());
+    SendWr { wr_id, op, data, flags: SendFlags::SIGNALED }
+}
+
+fn with_flags(wr: SendWr, flags: SendFlags) -> SendWr {
+    SendWr { flags, ..wr }
+}
+
+/// An RC QP in RTS and a region that may be used for everything.
+fn rc() -> (Rig, Region) {
+    rc_with(crate::testkit::attributes())
+}
+
+fn rc_with(attr: crate::QpAttr) -> (Rig, Region) {
+    let mut rig = Rig::with_capacities(QpType::Rc, crate::QpState::Rts, attr, 512, 1024);
+    let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
+    (rig, region)
+}
+
+/// Bytes `from..from + len` of a region as the rig fills it.
+fn pattern(from: usize, len: usize) -> Vec<u8> {
+    (from..from + len).map(|i| (i % 251) as u8 + 1).collect()
+}
+
+fn show(packets: &[Packet]) -> Vec<String> {
+    packets.iter().map(line).collect()
+}
+
+fn line(packet: &Packet) -> String {
+    let mut line =
+        format!("{:x} {} {}", packet.bth.psn.value(), packet.info().name(), packet.payload.len());
+    let mut add = |text: String| {
+        line.push(' ');
+        line.push_str(&text);
+    };
+    if packet.bth.ack_req {
+        add("A".into());
+    }
+    if packet.bth.solicited {
+        add("SE".into());
+    }
+    if let Some(Deth { qkey, .. }) = packet.header() {
+        add(format!("to({:x})", qkey.value()));
+    }
+    if let Some(Reth { va, dma_len, .. }) = packet.header() {
+        add(format!("@{:x}+{dma_len}", va));
+    }
+    if let Some(AtomicEth { swap_or_add, compare, .. }) = packet.header() {
+        add(format!("atomic({swap_or_add:x}, {compare:x})"));
+    }
+    if let Some(ImmDt(imm)) = packet.header() {
+        add(format!("imm({imm:?})"));
+    }
+    if let Some(Ieth { rkey }) = packet.header() {
+        add(format!("inv({:x})", rkey.value()));
+    }
+    line
+}
+
+/// What the QP sends now is exactly this.
+#[track_caller]
+fn sends(rig: &mut Rig, expected: &[&str]) {
+    assert_eq!(show(&rig.sent()), expected);
+}
+
+/// The send completions since the last look are exactly these.
+#[track_caller]
+fn completes(rig: &Rig, expected: &[(u64, WcStatus)]) {
+    let cqes: Vec<(u64, WcStatus)> = rig.send_cqes().iter().map(|cqe: &Cqe| (cqe.wr_id, cqe.status)).collect();
+    assert_eq!(cqes, expected);
+}
+
+fn response(rig: &Rig, operation: Operation, at: Position, psn: u32, payload: &[u8]) -> Packet {
+    let packet = rig.packet(operation, at, psn, payload);
+    let has_aeth = Bth { ..packet.bth }.opcode.info().is_some_and(|info| info.has(Aeth::KIND));
+    if has_aeth { packet.with(Aeth { syndrome: Syndrome::ACK, msn: Msn::new(0) }) } else { packet }
+}
+
+fn acknowledge(rig: &mut Rig, psn: u32, syndrome: Syndrome) {
+    let packet = rig.packet(Operation::Acknowledge, Position::Only, psn, &[]);
+    rig.deliver(&packet.with(Aeth { syndrome, msn: Msn::new(0) }));
+}
+
+fn ack(rig: &mut Rig, psn: u32) {
+    acknowledge(rig, psn, Syndrome::ACK);
+}
+
+fn nak(rig: &mut Rig, psn: u32, code: NakCode) {
+    acknowledge(rig, psn, Syndrome::Nak(code));
+}
+
+fn rnr_nak(rig: &mut Rig, psn: u32, timer: u8) {
+    acknowledge(rig, psn, Syndrome::RnrNak { timer });
+}
+
+fn read_response(rig: &mut Rig, at: Position, psn: u32, payload: &[u8]) {
+    let packet = response(rig, Operation::ReadResponse, at, psn, payload);
+    rig.deliver(&packet);
+}
+
+fn atomic_ack(rig: &mut Rig, psn: u32, original: u64) {
+    let packet = response(rig, Operation::AtomicAcknowledge, Position::Only, psn, &[]);
+    rig.deliver(&packet.with(AtomicAckEth { original }));
+}
