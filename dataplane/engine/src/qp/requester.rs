@@ -301,6 +301,7 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) ->
                 qp.req.una = qp.req.sent_end;
                 let advance = qp.req.advance(0);
                 complete::finish(qp, ctx, advance.finished);
+                complete::settle(qp, ctx);
             }
             Poll::Sent(emitted.bytes)
         }

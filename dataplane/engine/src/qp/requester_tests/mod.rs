@@ -33,8 +33,8 @@ use crate::testkit::{Packet, Region, Rig};
 use crate::wr::{Remote, SendFlags, SendOp, SendWr, Sge, WrData};
 use crate::{Access, QpType};
 use wire::{
-    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, Ieth, ImmDt, Msn, NakCode, Operation, Position, RKey,
-    Reth, Syndrome,
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, Ieth, ImmDt, Msn, NakCode, Operation, Position,
+    RKey, Reth, Syndrome,
 };
 
 /// Where the peer's memory is said to be.
@@ -77,8 +77,7 @@ fn show(packets: &[Packet]) -> Vec<String> {
 }
 
 fn line(packet: &Packet) -> String {
-    let mut line =
-        format!("{:x} {} {}", packet.bth.psn.value(), packet.info().name(), packet.payload.len());
+    let mut line = format!("{:x} {} {}", packet.bth.psn.value(), packet.info().name(), packet.payload.len());
     let mut add = |text: String| {
         line.push(' ');
         line.push_str(&text);
@@ -116,7 +115,8 @@ fn sends(rig: &mut Rig, expected: &[&str]) {
 /// The send completions since the last look are exactly these.
 #[track_caller]
 fn completes(rig: &Rig, expected: &[(u64, WcStatus)]) {
-    let cqes: Vec<(u64, WcStatus)> = rig.send_cqes().iter().map(|cqe: &Cqe| (cqe.wr_id, cqe.status)).collect();
+    let cqes: Vec<(u64, WcStatus)> =
+        rig.send_cqes().iter().map(|cqe: &Cqe| (cqe.wr_id, cqe.status)).collect();
     assert_eq!(cqes, expected);
 }
 

@@ -27,7 +27,11 @@ fn the_reth_is_in_the_first_packet_and_the_immediate_in_the_last() {
     rig.post_send(with_flags(write, SendFlags::SOLICITED));
     sends(
         &mut rig,
-        &["100 WRITE First 256 @7f000000+513", "101 WRITE Middle 256", "102 WRITE Last w/ Imm 1 A SE imm([1, 2, 3, 4])"],
+        &[
+            "100 WRITE First 256 @7f000000+513",
+            "101 WRITE Middle 256",
+            "102 WRITE Last w/ Imm 1 A SE imm([1, 2, 3, 4])",
+        ],
     );
 }
 

@@ -1,1 +1,81 @@
+//! The window: in packets, expected READ responses among them; it grows with what arrives and shrinks with what is lost.
 
+use super::*;
+use crate::limits::{WINDOW_MAX, WINDOW_MIN, WINDOW_START};
+
+const START: usize = WINDOW_START as usize;
+
+#[test]
+fn a_long_message_stops_at_the_window_and_goes_on_with_acks() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 256 * 1000)]));
+    assert_eq!(rig.sent().len(), START);
+    assert!(rig.engine.is_idle());
+    ack(&mut rig, 0x100 + 9);
+    // Ten places are free, and the window grew by ten.
+    let sent = rig.sent();
+    assert_eq!(sent.len(), 20);
+    assert_eq!(sent[0].bth.psn.value(), 0x100 + WINDOW_START);
+}
+
+#[test]
+fn small_messages_count_too_and_stay_in_the_send_queue() {
+    let (mut rig, _) = rc();
+    for id in 0..200 {
+        rig.post_send(wr(id, SendOp::Send, &[]));
+    }
+    assert_eq!(rig.sent().len(), START);
+    assert_eq!(rig.shared.sq().waiting(), 200 - START);
+    ack(&mut rig, 0x100);
+    assert_eq!(rig.sent().len(), 2);
+}
+
+#[test]
+fn expected_responses_fill_the_window() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 256 * 200)]));
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+51200"]);
+    read_response(&mut rig, Position::First, 0x100, &[1; 256]);
+    // 199 responses are due, and the window is one larger than at the start.
+    for psn in 0x101..0x100 + 36 {
+        read_response(&mut rig, Position::Middle, psn, &[1; 256]);
+    }
+    sends(&mut rig, &[]);
+    read_response(&mut rig, Position::Middle, 0x100 + 36, &[1; 256]);
+    sends(&mut rig, &["1c8 SEND Only 0 A"]);
+}
+
+#[test]
+fn the_window_grows_to_its_limit_and_not_beyond() {
+    let attr = crate::testkit::attributes();
+    let mut rig = Rig::with_capacities(QpType::Rc, crate::QpState::Rts, attr, 8192, 16_384);
+    for id in 0..8192 {
+        rig.post_send(wr(id, SendOp::Send, &[]));
+    }
+    let mut next = 0x100;
+    let mut largest = 0;
+    loop {
+        let sent = rig.sent().len() as u32;
+        if sent == 0 {
+            break;
+        }
+        largest = largest.max(sent);
+        next += sent;
+        ack(&mut rig, next - 1);
+    }
+    assert_eq!((next, largest), (0x100 + 8192, WINDOW_MAX));
+}
+
+#[test]
+fn a_loss_halves_the_window_down_to_its_least() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 256 * 1000)]));
+    let mut sizes = vec![rig.sent().len()];
+    for _ in 0..5 {
+        rig.advance(100_000_000);
+        sizes.push(rig.sent().len());
+    }
+    let least = WINDOW_MIN as usize;
+    assert_eq!(sizes, [128, 64, 32, 16, least, least]);
+}
