@@ -48,7 +48,7 @@ impl<'a> Area<'a> {
     pub fn read(self, offset: u64, to: &mut [u8]) -> Result<(), OutOfRange> {
         let at = self.at(offset, to.len())?;
         // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
-        unsafe { copy::copy(at, to.as_mut_ptr(), to.len()) };
+        unsafe { copy::copy_out(at, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl<'a> Area<'a> {
     pub fn write(self, offset: u64, from: &[u8]) -> Result<(), OutOfRange> {
         let at = self.at(offset, from.len())?;
         // SAFETY: `at` has `from.len()` bytes, checked; a slice never lies over an area, so they do not overlap.
-        unsafe { copy::copy_tail_last(from.as_ptr(), at, from.len()) };
+        unsafe { copy::copy_in(from.as_ptr(), at, from.len()) };
         Ok(())
     }
 

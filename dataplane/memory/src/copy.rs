@@ -7,13 +7,13 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// Copies `len` bytes.
+/// Copies `len` bytes out of shared memory.
 ///
 /// # Safety
-/// `from` is readable and `to` is writable for `len` bytes, and they do not overlap. Others may read and write either
-/// at the same time, if they do so by racing accesses like these or outside of the program's view.
+/// `from` is readable for `len` bytes, which others may be writing by accesses like these or outside of the program's
+/// view. `to` is writable for `len` bytes and the caller's alone; the two do not overlap.
 #[inline]
-pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the caller's promise is the callee's condition.
     unsafe {
@@ -22,16 +22,17 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     // SAFETY: the caller's promise is the callee's condition.
     unsafe {
-        portable::copy(from, to, len);
+        portable::copy_out(from, to, len);
     }
 }
 
-/// Copies `len` bytes so that whoever sees the last byte (or the last aligned 8) sees all of them.
+/// Copies `len` bytes into shared memory, so that whoever sees the last byte (or the last aligned 8) sees all of them.
 ///
 /// # Safety
-/// As for [`copy`].
+/// `to` is writable for `len` bytes, which others may be reading and writing by accesses like these or outside of the
+/// program's view. `from` is readable for `len` bytes and nobody writes it; the two do not overlap.
 #[inline]
-pub(crate) unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
     if len == 0 {
         return;
     }
@@ -41,28 +42,43 @@ pub(crate) unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
     let tail = if len >= 8 && end.addr() % 8 == 0 { 8 } else { 1 };
     let body = len - tail;
     // SAFETY: `body < len`.
-    unsafe { copy(from, to, body) };
+    unsafe { copy_body(from, to, body) };
     fence(Ordering::Release);
     // SAFETY: `body < len`.
     let (from, to) = unsafe { (from.add(body), to.add(body)) };
     if tail == 8 {
-        let mut word = [0; 8];
-        // SAFETY: 8 bytes are left to read, and `word` holds 8.
-        unsafe { copy(from, word.as_mut_ptr(), 8) };
+        // SAFETY: 8 bytes are left to read; they need not be aligned.
+        let word = unsafe { from.cast::<u64>().read_unaligned() };
         // SAFETY: 8 bytes are left to write, at an aligned address.
-        unsafe { store_u64(to, u64::from_ne_bytes(word)) };
+        unsafe { store_u64(to, word) };
     } else {
         // SAFETY: one byte is left to read.
-        let byte = unsafe { load_u8(from) };
+        let byte = unsafe { from.read() };
         // SAFETY: one byte is left to write; bytes are always aligned.
         unsafe { AtomicU8::from_ptr(to) }.store(byte, Ordering::Release);
+    }
+}
+
+/// # Safety
+/// As for [`copy_in`].
+#[inline]
+unsafe fn copy_body(from: *const u8, to: *mut u8, len: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the caller's promise is the callee's condition.
+    unsafe {
+        x86::copy(from, to, len);
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    // SAFETY: the caller's promise is the callee's condition.
+    unsafe {
+        portable::copy_in(from, to, len);
     }
 }
 
 /// Reads a byte; later reads see what was written before it.
 ///
 /// # Safety
-/// `at` is readable; races as for [`copy`].
+/// `at` is readable; races as for [`copy_out`].
 #[inline]
 pub(crate) unsafe fn load_u8(at: *const u8) -> u8 {
     // SAFETY: the caller's promise; a load through the atomic writes nothing.
@@ -96,7 +112,7 @@ mod x86 {
     /// From here on the string instruction wins over 16 bytes at a time.
     const STRING_FROM: usize = 512;
 
-    /// See [`super::copy`].
+    /// Copies `len` bytes between ranges that do not overlap, either of them shared.
     #[inline]
     pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         // Short lengths: two moves that may overlap each other cover every length of a class.
@@ -173,25 +189,23 @@ mod x86 {
 mod portable {
     use super::*;
 
-    /// See [`super::copy`].
-    pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-        let mut at = 0;
-        while at < len {
+    /// See [`super::copy_out`].
+    pub unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
+        for at in 0..len {
+            // SAFETY: `at < len`. The atomic only loads.
+            let byte = unsafe { AtomicU8::from_ptr(from.add(at).cast_mut()) }.load(Ordering::Relaxed);
             // SAFETY: `at < len`.
-            let (from, to) = unsafe { (from.add(at), to.add(at)) };
-            if len - at >= 8 && from.addr() % 8 == 0 && to.addr() % 8 == 0 {
-                // SAFETY: 8 bytes are left, aligned.
-                let value = unsafe { word(from.cast_mut()) }.load(Ordering::Relaxed);
-                // SAFETY: as above.
-                unsafe { word(to) }.store(value, Ordering::Relaxed);
-                at += 8;
-            } else {
-                // SAFETY: one byte is left to read.
-                let byte = unsafe { AtomicU8::from_ptr(from.cast_mut()) }.load(Ordering::Relaxed);
-                // SAFETY: one byte is left to write.
-                unsafe { AtomicU8::from_ptr(to) }.store(byte, Ordering::Relaxed);
-                at += 1;
-            }
+            unsafe { to.add(at).write(byte) };
+        }
+    }
+
+    /// See [`super::copy_in`].
+    pub unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
+        for at in 0..len {
+            // SAFETY: `at < len`.
+            let byte = unsafe { from.add(at).read() };
+            // SAFETY: `at < len`.
+            unsafe { AtomicU8::from_ptr(to.add(at)) }.store(byte, Ordering::Relaxed);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::lane::Lane;
 use crate::worker::Worker;
 use engine::{Nanos, QpAttr, QpAttrMask, QpInit};
 use std::sync::Arc;
-use wire::{Mtu, Qpn};
+use wire::Qpn;
 
 impl Worker {
     pub(crate) fn execute(&mut self, command: Command) -> Outcome {
@@ -34,12 +34,11 @@ impl Worker {
 }
 
 impl Lane {
-    fn check_mtu(&self, asked: Mtu) -> Result<(), CallError> {
-        if asked > self.max_mtu { Err(CallError::Mtu { asked, max: self.max_mtu }) } else { Ok(()) }
-    }
-
     fn create_qp(&mut self, init: QpInit) -> Result<(), CallError> {
-        self.check_mtu(init.port_mtu)?;
+        // No path of the QP will have a larger one: what it sends fits into a buffer.
+        if init.port_mtu > self.max_mtu {
+            return Err(CallError::Mtu { asked: init.port_mtu, max: self.max_mtu });
+        }
         let shared = Arc::clone(&init.shared);
         self.engine.create_qp(init)?;
         self.link.directory.set(shared.qpn(), self.index);
@@ -49,9 +48,6 @@ impl Lane {
 
     fn modify_qp(&mut self, now: Nanos, qpn: Qpn, attr: &QpAttr, mask: QpAttrMask) -> Outcome {
         self.at_home(now, qpn)?;
-        if mask.contains(QpAttrMask::PATH_MTU) {
-            self.check_mtu(attr.path_mtu)?;
-        }
         Ok(Reply::State(self.engine.modify_qp(now, qpn, attr, mask)?))
     }
 

@@ -5,6 +5,7 @@ use crate::tx::{Outgoing, TX_BURST};
 use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, TxPacket};
 use memory::HostMemory;
+use std::ops::Range;
 use wire::{Bth, ICRC_LEN, Icrc, TxHeaders, write_headers};
 
 /// Fills a lane's burst to send.
@@ -56,43 +57,38 @@ fn seal(packet: &TxPacket<'_>, ip_id: u16, memory: &HostMemory, mbuf: &mut Mbuf)
     let pad = usize::from(packet.bth.pad_count);
     let headers = packet.template.len() + Bth::LEN + packet.ext.len();
     let out = mbuf.append(headers + len + pad + ICRC_LEN).ok_or(RegionGone)?;
-    let TxHeaders { len: begin, icrc, .. } =
+    let TxHeaders { len: begin, bth_offset, icrc } =
         write_headers(packet.template, &packet.bth, &packet.ext, ip_id, len, out);
-    let (payload, trailer) = out[begin..].split_at_mut(len);
-    let icrc = place_payload(&packet.payload, memory, payload, icrc)?;
-    close(icrc, pad, trailer);
+    let (packet_bytes, seal) = out.split_at_mut(headers + len + pad);
+    let icrc = place_payload(&packet.payload, memory, packet_bytes, bth_offset..begin, icrc)?;
+    seal.copy_from_slice(&icrc.to_wire());
     Ok(())
 }
 
-/// Copy and CRC of the payload, in one place.
+/// Copy and CRC of the payload, in one place: behind the headers, whose own part in the iCRC is `covered`, and padded with
+/// zeros to the end of `out`.
 #[inline]
 fn place_payload(
     payload: &Gather<'_>,
     memory: &HostMemory,
     out: &mut [u8],
+    covered: Range<usize>,
     mut icrc: Icrc,
 ) -> Result<Icrc, RegionGone> {
+    let mut at = covered.end;
     if let Gather::Bytes(bytes) = payload {
-        out.copy_from_slice(bytes);
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
     } else {
-        let mut at = 0;
         for span in payload.spans() {
             let end = at + span.len() as usize;
             memory.read(span, &mut out[at..end])?;
             at = end;
         }
-        debug_assert_eq!(at, out.len(), "the spans hold what the packet promises");
     }
-    // What goes on the wire is covered, even if the application changes its memory meanwhile: the CRC is of the copy.
-    icrc.update(out);
+    debug_assert_eq!(at, covered.end + payload.len(), "the spans hold what the packet promises");
+    out[at..].fill(0);
+    // The CRC is of the copy: the application may change its memory meanwhile, and the packet is still right.
+    icrc.update(&out[covered.start..]);
     Ok(icrc)
-}
-
-/// Pad and iCRC.
-#[inline]
-fn close(mut icrc: Icrc, pad: usize, trailer: &mut [u8]) {
-    let (padding, seal) = trailer.split_at_mut(pad);
-    padding.fill(0);
-    icrc.update(padding);
-    seal.copy_from_slice(&icrc.to_wire());
 }
