@@ -100,7 +100,7 @@ pub enum PollMode {
 pub struct WorkerSettings {
     /// Who drives them.
     pub drive: Drive,
-    /// The CPUs to pin to, one worker each. Empty: one worker, on the last CPU that the process may use.
+    /// The CPUs to pin to, one worker each. Empty: one worker, which the system places.
     pub cores: Vec<usize>,
     /// How they wait.
     pub poll: PollMode,

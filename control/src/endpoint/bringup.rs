@@ -1,0 +1,325 @@
+//! From a configuration to a running endpoint: DPDK, devices, ports, workers, control thread.
+
+use super::control::ControlThread;
+use super::network::Network;
+use super::port::{LaneHandle, PortCore, PortFacts, PortParts};
+use super::{Drivers, Endpoint, EndpointCore};
+use crate::config::{Config, DeviceKind, Drive, MemifRole, PollMode, PortSettings, WorkerSettings};
+use crate::error::StartError;
+use crate::net;
+use dpdk::ring::{RingConfig, ring_pair};
+use dpdk::tsc::Clock;
+use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortId, RxQueue, TxQueue, Vdev, vdev};
+use engine::{EngineConfig, EventQueue};
+use memory::Regions;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use wire::{MAX_OVERHEAD, Mac, Mtu};
+use worker::{LaneConfig, LinkConfig, PortLink, Worker, WorkerConfig};
+
+/// Buffers of a port, per worker: a full receive ring, a full transmit ring, a peer's ring of frames that came from
+/// here, and what waits in between.
+const BUFFERS_PER_WORKER: u32 = 8192;
+/// Events that may wait for the control thread.
+const EVENTS: usize = 4096;
+/// Regions of one device.
+const MAX_MRS: usize = 4096;
+
+pub(super) fn start(config: &Config) -> Result<Endpoint, StartError> {
+    if config.ports.is_empty() {
+        return Err(StartError::Config {
+            problem: "there is no port".into(),
+            remedy: "add a [[port]] section; see the examples in configs/".into(),
+        });
+    }
+    let pci: Vec<String> = config.ports.iter().filter_map(|port| pci_address(&port.device)).collect();
+    let eal = crate::eal::get(&config.eal, &pci)?;
+    let ids = make_devices(&eal, &config.ports)?;
+    let started = start_ports(&eal, config, &ids);
+    if started.is_err() {
+        // Those that were opened are gone already.
+        for id in ids {
+            eal.remove_vdev(id);
+        }
+    }
+    started
+}
+
+/// Opens ports that exist, and puts workers and the control thread to work on them.
+pub(super) fn start_ports(eal: &Eal, config: &Config, ids: &[PortId]) -> Result<Endpoint, StartError> {
+    let workers = worker_count(&config.workers);
+    let clock = Clock::new(eal);
+    let mut lanes: Vec<Vec<LaneConfig>> = (0..workers).map(|_| Vec::new()).collect();
+    let mut opened = Vec::new();
+    for (index, (settings, &id)) in config.ports.iter().zip(ids).enumerate() {
+        let port = OpenedPort::open(eal, config, settings, id, index, workers)?;
+        port.add_lanes(&mut lanes, &mut opened);
+    }
+    let (drivers, threads, handles) = start_workers(eal, &config.workers, clock, lanes)?;
+    let ports: Vec<Arc<PortCore>> =
+        opened.into_iter().map(|port| Arc::new(port.finish(&handles, clock))).collect();
+    for port in &ports {
+        port.publish_addresses()?;
+    }
+    let drivers = Arc::new(Drivers { workers: drivers, polls: AtomicU64::new(0) });
+    let control =
+        ControlThread::spawn(ports.clone(), Arc::clone(&drivers)).map_err(|why| StartError::System {
+            what: "no control thread".into(),
+            why,
+            remedy: "raise the limit of threads (ulimit -u)",
+        })?;
+    Ok(Endpoint { core: Arc::new(EndpointCore { _control: control, drivers, _threads: threads, ports }) })
+}
+
+fn worker_count(settings: &WorkerSettings) -> usize {
+    match settings.drive {
+        Drive::Caller => 1,
+        Drive::Threads => settings.cores.len().max(1),
+    }
+}
+
+type Started = (Vec<worker::DrivenWorker>, Vec<worker::WorkerThread>, Vec<worker::WorkerHandle>);
+
+fn start_workers(
+    eal: &Eal,
+    settings: &WorkerSettings,
+    clock: Clock,
+    lanes: Vec<Vec<LaneConfig>>,
+) -> Result<Started, StartError> {
+    let (mut drivers, mut threads, mut handles) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, lanes) in lanes.into_iter().enumerate() {
+        let poll = match settings.poll {
+            PollMode::Busy => worker::PollMode::Busy,
+            PollMode::Adaptive => worker::PollMode::Adaptive,
+        };
+        let config = WorkerConfig { poll, ..WorkerConfig::new(&format!("worker-{index}"), clock) };
+        let (worker, handle) = Worker::new(config, lanes)?;
+        handles.push(handle);
+        match settings.drive {
+            Drive::Caller => drivers.push(worker.into_driven()),
+            Drive::Threads => threads.push(worker.spawn(eal, settings.cores.get(index).copied())?),
+        }
+    }
+    Ok((drivers, threads, handles))
+}
+
+/// A port that is open, while its workers are being made.
+pub(super) struct OpenedPort {
+    facts: PortFacts,
+    interface: net::Interface,
+    link: Arc<PortLink>,
+    regions: Regions,
+    raised: Arc<EventQueue>,
+    pool: Arc<Mempool>,
+    port: Port,
+    queues: Vec<(RxQueue, TxQueue)>,
+    /// By the port's own count of its workers: which worker, and which of its lanes.
+    places: Vec<(usize, usize)>,
+}
+
+impl OpenedPort {
+    fn open(
+        eal: &Eal,
+        config: &Config,
+        settings: &PortSettings,
+        id: PortId,
+        index: usize,
+        workers: usize,
+    ) -> Result<OpenedPort, StartError> {
+        let pool = Mempool::new(eal, pool_config(settings, index, workers))?;
+        let wish = PortConfig {
+            queues: workers as u16,
+            rx_descriptors: settings.rx_descriptors,
+            tx_descriptors: settings.tx_descriptors,
+            mtu: settings.mtu,
+            // These devices have the address of a kernel interface, or none; ours is in the frames only.
+            promiscuous: settings.mac.is_some() && matches!(settings.device, DeviceKind::Pcap { .. }),
+            ..PortConfig::default()
+        };
+        let mut port = Port::open(eal, id, &wish, &[Arc::clone(&pool)])?;
+        let negotiated = port.negotiated().clone();
+        let path_mtu = Mtu::from_ip_mtu(negotiated.mtu.into()).ok_or_else(|| StartError::Config {
+            problem: format!(
+                "port {}: its device passes IP packets of {} bytes only",
+                settings.name, negotiated.mtu
+            ),
+            remedy: "raise the interface's MTU to 1500 at least".into(),
+        })?;
+        let mac = settings.mac.unwrap_or(own_mac(port.mac()?));
+        let interface = net::Interface::new(net::Config {
+            mac,
+            mtu: negotiated.mtu,
+            vlan: settings.vlan,
+            addresses: settings.addresses.clone(),
+            gateway_v4: settings.gateway_v4,
+            gateway_v6: settings.gateway_v6,
+            ..net::Config::new(mac, Vec::new())
+        })
+        .map_err(|why| StartError::Network { port: settings.name.clone(), why })?;
+        let queues = port.take_queues();
+        let max_qps = EngineConfig::default().max_qps;
+        Ok(OpenedPort {
+            facts: PortFacts {
+                number: index as u16 + 1,
+                name: settings.name.clone(),
+                driver: negotiated.driver.clone(),
+                negotiated: negotiated.to_string(),
+                mac,
+                ip_mtu: negotiated.mtu,
+                path_mtu,
+                vlan: settings.vlan,
+                qos: config.qos,
+                max_qps,
+                max_mrs: MAX_MRS,
+            },
+            interface,
+            link: PortLink::new(LinkConfig { workers: queues.len(), max_qps, ..LinkConfig::default() })?,
+            regions: Regions::new(MAX_MRS),
+            raised: Arc::new(EventQueue::new(EVENTS)),
+            pool,
+            port,
+            queues,
+            places: Vec::new(),
+        })
+    }
+
+    /// Gives each worker its queue pair. A device with fewer queues than there are workers serves the first ones.
+    fn add_lanes(mut self, lanes: &mut [Vec<LaneConfig>], opened: &mut Vec<OpenedPort>) {
+        for (index, (rx, tx)) in std::mem::take(&mut self.queues).into_iter().enumerate() {
+            self.places.push((index, lanes[index].len()));
+            lanes[index].push(LaneConfig {
+                link: Arc::clone(&self.link),
+                index,
+                rx,
+                tx,
+                pool: Arc::clone(&self.pool),
+                memory: self.regions.reader(),
+                events: Arc::clone(&self.raised),
+                engine: EngineConfig { max_qps: self.facts.max_qps, max_mrs: MAX_MRS },
+                max_mtu: self.facts.path_mtu,
+            });
+        }
+        opened.push(self);
+    }
+
+    fn finish(self, workers: &[worker::WorkerHandle], clock: Clock) -> PortCore {
+        let handle = |&(worker, lane): &(usize, usize)| LaneHandle { worker: workers[worker].clone(), lane };
+        PortCore::new(PortParts {
+            lanes: self.places.iter().map(handle).collect(),
+            facts: self.facts,
+            link: self.link,
+            regions: self.regions,
+            raised: self.raised,
+            network: Network::new(self.interface),
+            pool: self.pool,
+            clock,
+            port: self.port,
+        })
+    }
+}
+
+/// A pool whose buffers hold a full packet; longer frames that we only receive come in chains.
+fn pool_config(settings: &PortSettings, index: usize, workers: usize) -> PoolConfig {
+    let longest = Mtu::Mtu4096.bytes() as u16 + MAX_OVERHEAD as u16;
+    let data_room = match settings.device {
+        DeviceKind::AfPacket { .. } => vdev::AF_PACKET_JUMBO_DATA_ROOM,
+        _ => longest.next_multiple_of(64).max(2048),
+    };
+    let count = (BUFFERS_PER_WORKER * workers as u32).max(u32::from(settings.rx_descriptors) * 4) - 1;
+    // Jumbo slots are large: a quarter of the buffers is as many bytes, and enough for a packet socket.
+    let count = if data_room > 16_384 { count / 4 } else { count };
+    PoolConfig { name: format!("port{index}"), count, cache: 256, data_room, socket: None }
+}
+
+/// The device's address, or a random one in the range for local use where it has none.
+fn own_mac(device: [u8; 6]) -> Mac {
+    if device != [0; 6] && !Mac(device).is_multicast() {
+        return Mac(device);
+    }
+    let [a, b, c, ..] = rand::random::<u32>().to_be_bytes();
+    Mac([0x02, b'R', b'H', a, b, c])
+}
+
+fn pci_address(device: &DeviceKind) -> Option<String> {
+    match device {
+        DeviceKind::Pci { address } => Some(address.clone()),
+        _ => None,
+    }
+}
+
+/// Makes the devices that are ours to make and finds the others.
+fn make_devices(eal: &Eal, ports: &[PortSettings]) -> Result<Vec<PortId>, StartError> {
+    let mut made = Made { eal, ids: Vec::new(), rings: BTreeMap::new() };
+    for (index, settings) in ports.iter().enumerate() {
+        match made.device(settings, index) {
+            Ok(id) => made.ids.push(id),
+            Err(error) => {
+                made.undo();
+                return Err(error);
+            }
+        }
+    }
+    Ok(made.ids)
+}
+
+struct Made<'a> {
+    eal: &'a Eal,
+    ids: Vec<PortId>,
+    /// Second ends of ring pairs whose first end is taken.
+    rings: BTreeMap<String, PortId>,
+}
+
+impl Made<'_> {
+    fn device(&mut self, settings: &PortSettings, index: usize) -> Result<PortId, StartError> {
+        // Unique in the process, where several endpoints may be.
+        let suffix = format!("{}_{index}", rand::random::<u16>());
+        let vdev = match &settings.device {
+            DeviceKind::Ring { pair } => return self.ring(pair, settings),
+            DeviceKind::Pci { address } => {
+                let name = address.split(',').next().unwrap_or_default();
+                return dpdk::port::find(self.eal, name).map_err(|_| StartError::Config {
+                    problem: format!("DPDK finds no NIC at {name}"),
+                    remedy:
+                        "check the address with dpdk-devbind.py --status and bind the NIC to a DPDK driver; \
+                             `rockhopper doctor -c FILE` says how"
+                            .into(),
+                });
+            }
+            DeviceKind::Tap { interface } => Vdev::tap(&suffix, interface, settings.mac.map(Mac::octets))?,
+            DeviceKind::AfPacket { interface } => Vdev::af_packet(&suffix, interface, 1, true)?,
+            DeviceKind::Pcap { interface } => Vdev::pcap_interface(&suffix, interface)?,
+            DeviceKind::Memif { socket, role, id } => {
+                let role = match role {
+                    MemifRole::Server => vdev::MemifRole::Server,
+                    MemifRole::Client => vdev::MemifRole::Client,
+                };
+                Vdev::memif(&suffix, role, socket, *id, 2048, 10)?
+            }
+            DeviceKind::Vdev { name, args } => Vdev::custom(name, args)?,
+        };
+        Ok(self.eal.add_vdev(&vdev)?)
+    }
+
+    fn ring(&mut self, pair: &str, settings: &PortSettings) -> Result<PortId, StartError> {
+        if let Some(second) = self.rings.remove(pair) {
+            return Ok(second);
+        }
+        let size = u32::from(settings.rx_descriptors.max(settings.tx_descriptors));
+        let name = format!(
+            "{:.8}{:04x}",
+            pair.replace(|c: char| !c.is_ascii_alphanumeric(), ""),
+            rand::random::<u16>()
+        );
+        let (first, second) = ring_pair(self.eal, &name, &RingConfig { queues: 16, size, socket: None })?;
+        self.rings.insert(pair.to_owned(), second);
+        Ok(first)
+    }
+
+    /// Removes what was made before something went wrong.
+    fn undo(&self) {
+        for &id in self.ids.iter().chain(self.rings.values()) {
+            self.eal.remove_vdev(id);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The control thread: the slow path of every port, link state, events, and workers whose caller is away.
+//!
+//! It sleeps until a frame for it arrives, and looks at everything else every few milliseconds.
+
+use super::Drivers;
+use super::port::PortCore;
+use engine::event::EventSource;
+use engine::{AsyncEvent, EventKind};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest sleep, which bounds how late a timer or an event is.
+const SLEEP_MS: u8 = 5;
+/// The sleep while workers may need to be driven: a peer waits for no longer than this for an answer.
+const DRIVEN_SLEEP_MS: u8 = 1;
+/// How often links are asked for their state: drivers may take a system call for it.
+const LINK_CHECK: Duration = Duration::from_millis(200);
+/// How many rounds of a worker at a time when its caller is away.
+const STEP_IN_ROUNDS: usize = 64;
+
+/// The running thread. Dropping this ends it.
+pub(crate) struct ControlThread {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlThread {
+    pub fn spawn(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> std::io::Result<ControlThread> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("control".into())
+            .spawn(move || Rounds::new(ports, drivers).run(&stopped))?;
+        Ok(ControlThread { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // The last handle of an endpoint may be dropped by anybody, this thread among them only if a port's own
+            // callback did; there is none. A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Rounds {
+    ports: Vec<Arc<PortCore>>,
+    drivers: Arc<Drivers>,
+    /// By port: whether its link was up.
+    links: Vec<Option<bool>>,
+    next_link_check: Instant,
+    polls_seen: u64,
+}
+
+impl Rounds {
+    fn new(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> Self {
+        Rounds {
+            links: vec![None; ports.len()],
+            ports,
+            drivers,
+            next_link_check: Instant::now(),
+            polls_seen: 0,
+        }
+    }
+
+    fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            let mut busy = false;
+            for port in &self.ports {
+                busy |= port.visit_network();
+            }
+            if Instant::now() >= self.next_link_check {
+                self.check_links();
+            }
+            self.step_in();
+            if !busy {
+                self.sleep();
+            }
+        }
+    }
+
+    fn check_links(&mut self) {
+        self.next_link_check = Instant::now() + LINK_CHECK;
+        for (port, was) in self.ports.iter().zip(&mut self.links) {
+            port.reclaim();
+            let Ok(link) = port.device().link() else { continue };
+            if *was == Some(link.up) {
+                continue;
+            }
+            // The first look announces our addresses; it is no news to the application.
+            if was.replace(link.up).is_some() {
+                let kind = if link.up { EventKind::PortActive } else { EventKind::PortErr };
+                port.inbox.push(AsyncEvent { kind, source: EventSource::Port(port.facts.number) });
+            }
+            if link.up {
+                let mut interface = port.network.lock();
+                interface.announce();
+                port.send_waiting(&mut interface);
+            }
+        }
+    }
+
+    /// Drives workers whose caller has not polled since the last round.
+    fn step_in(&mut self) {
+        let polls = self.drivers.polls.load(Ordering::Relaxed);
+        if polls == self.polls_seen {
+            for _ in 0..STEP_IN_ROUNDS {
+                if !self.drivers.poll_once() {
+                    break;
+                }
+            }
+        }
+        self.polls_seen = polls;
+    }
+
+    fn sleep(&self) {
+        let wakers = || self.ports.iter().map(|port| port.link.slow_waker());
+        wakers().for_each(worker::Waker::prepare);
+        let mut fds: Vec<PollFd<'_>> =
+            wakers().map(|waker| PollFd::new(waker.fd(), PollFlags::POLLIN)).collect();
+        let limit = if self.drivers.workers.is_empty() { SLEEP_MS } else { DRIVEN_SLEEP_MS };
+        // A frame that came before `prepare` waits for this long at most. A signal ends the sleep early.
+        let _ = poll(&mut fds, PollTimeout::from(limit));
+        wakers().for_each(worker::Waker::awake);
+    }
+}

@@ -1,0 +1,89 @@
+//! Numbers that peers must not guess: queue pair numbers, memory keys, starting PSNs.
+//!
+//! All come from the operating system's random source by way of `rand`'s CSPRNG.
+
+use engine::QpType;
+use std::collections::{BTreeMap, BTreeSet};
+use wire::{Psn, Qpn};
+
+/// The numbers in use on one port.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// Upper 24 bits of the keys of living regions.
+    keys: BTreeSet<u32>,
+    /// Living QPs.
+    pub qps: BTreeMap<u32, QpType>,
+    /// Protection domains and completion queues made so far.
+    last_id: u32,
+}
+
+impl Names {
+    /// The next number of a protection domain or completion queue: these never leave the machine.
+    pub fn id(&mut self) -> u32 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// An unused memory key.
+    pub fn key(&mut self) -> u32 {
+        loop {
+            let key: u32 = rand::random();
+            if key >> 8 != 0 && self.keys.insert(key >> 8) {
+                return key;
+            }
+        }
+    }
+
+    /// A key's region is gone.
+    pub fn free_key(&mut self, key: u32) {
+        self.keys.remove(&(key >> 8));
+    }
+
+    /// Living regions.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// An unused queue pair number: not 0 and 1, which are for management, nor the one of multicast.
+    pub fn qpn(&mut self, qp_type: QpType) -> Qpn {
+        loop {
+            let qpn = Qpn::new(rand::random());
+            let special = qpn == Qpn::SMI || qpn == Qpn::GSI || qpn == Qpn::MULTICAST;
+            if !special && !self.qps.contains_key(&qpn.value()) {
+                self.qps.insert(qpn.value(), qp_type);
+                return qpn;
+            }
+        }
+    }
+
+    /// A queue pair is gone.
+    pub fn free_qpn(&mut self, qpn: Qpn) {
+        self.qps.remove(&qpn.value());
+    }
+}
+
+/// Where a queue pair begins to count its packets.
+pub(crate) fn starting_psn() -> Psn {
+    Psn::new(rand::random())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_unused_unpredictable_and_not_special() {
+        let mut names = Names::default();
+        let qpns: Vec<u32> = (0..2000).map(|_| names.qpn(QpType::Rc).value()).collect();
+        assert_eq!(names.qps.len(), 2000, "no number twice");
+        assert!(qpns.iter().all(|&qpn| qpn > 1 && qpn < 0xFF_FFFF));
+        let rising = qpns.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        assert!((800..1200).contains(&rising), "{rising} of 1999: they count");
+        let keys: Vec<u32> = (0..2000).map(|_| names.key()).collect();
+        assert_eq!(names.keys(), 2000);
+        assert!(keys.iter().all(|key| key >> 8 != 0));
+        names.free_key(keys[0]);
+        names.free_qpn(Qpn::new(qpns[0]));
+        assert_eq!((names.keys(), names.qps.len()), (1999, 1999));
+    }
+}

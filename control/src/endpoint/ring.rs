@@ -1,0 +1,76 @@
+//! Two endpoints of one process, joined back to back.
+
+use super::Endpoint;
+use super::bringup::start_ports;
+use crate::config::{Config, DeviceKind, Drive, PollMode, PortSettings, WorkerSettings};
+use crate::error::StartError;
+use crate::net::Prefix;
+use dpdk::ring::{RingConfig, ring_pair};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// How to join two endpoints. The default is driven by the caller and carries a path MTU of 4096.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingPair {
+    /// Who moves the packets of each end.
+    pub drive: Drive,
+    /// With [`Drive::Threads`]: the cores of the first end and of the second; by default none is chosen.
+    pub cores: [Option<usize>; 2],
+    /// With [`Drive::Threads`]: how they wait.
+    pub poll: PollMode,
+    /// IP MTU of both ports, 1280 or more.
+    pub mtu: u16,
+    /// Packets that each direction holds.
+    pub depth: u32,
+    /// VLAN of both ports.
+    pub vlan: Option<u16>,
+    /// What else both ends take from a configuration: `[eal]` and `[qos]`.
+    pub base: Config,
+}
+
+impl Default for RingPair {
+    fn default() -> Self {
+        RingPair {
+            drive: Drive::Caller,
+            cores: [None, None],
+            poll: PollMode::Adaptive,
+            mtu: 4200,
+            depth: 1024,
+            vlan: None,
+            base: Config::default(),
+        }
+    }
+}
+
+pub(super) fn start(settings: &RingPair) -> Result<(Endpoint, Endpoint), StartError> {
+    let eal = crate::eal::get(&settings.base.eal, &[])?;
+    let name = format!("pair{:08x}", rand::random::<u32>());
+    let shape = RingConfig { queues: 1, size: settings.depth, socket: None };
+    let (first, second) = ring_pair(&eal, &name, &shape)?;
+    let ends = [(first, 1), (second, 2)].map(|(id, host)| {
+        let config = end(settings, host);
+        start_ports(&eal, &config?, &[id])
+    });
+    let [first, second] = ends;
+    Ok((first?, second?))
+}
+
+/// One end: hosts 1 and 2 of the private networks 10.82.72.0/24 and fd52:48::/64.
+fn end(settings: &RingPair, host: u8) -> Result<Config, StartError> {
+    let impossible = |why: crate::net::PrefixError| StartError::Config {
+        problem: why.to_string(),
+        remedy: "choose another host number".into(),
+    };
+    let v4 = IpAddr::V4(Ipv4Addr::new(10, 82, 72, host));
+    let v6 = IpAddr::V6(Ipv6Addr::new(0xFD52, 0x48, 0, 0, 0, 0, 0, host.into()));
+    let addresses = vec![Prefix::new(v4, 24).map_err(impossible)?, Prefix::new(v6, 64).map_err(impossible)?];
+    let mut port =
+        PortSettings::new(format!("ring{host}"), DeviceKind::Ring { pair: "pair".into() }, addresses);
+    port.mtu = settings.mtu;
+    port.vlan = settings.vlan;
+    let cores = settings.cores[usize::from(host != 1)].into_iter().collect();
+    Ok(Config {
+        ports: vec![port],
+        workers: WorkerSettings { drive: settings.drive, cores, poll: settings.poll },
+        ..settings.base.clone()
+    })
+}

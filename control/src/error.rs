@@ -1,0 +1,167 @@
+//! Why setting something up failed. Each text is a sentence that says what to do.
+
+use dpdk::mempool::PoolError;
+use dpdk::ring::RingError;
+use dpdk::vdev::VdevError;
+use dpdk::{EalError, PortError};
+use memory::{BufferError, TableFull};
+use std::net::IpAddr;
+use worker::{CallError, SetupError, SpawnError};
+
+/// Why an endpoint did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration contradicts itself or the machine.
+    #[error("{problem}; {remedy}")]
+    Config {
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// DPDK or a device did not come up.
+    #[error(transparent)]
+    Eal(#[from] EalError),
+    /// A device cannot be described to DPDK.
+    #[error(transparent)]
+    Vdev(#[from] VdevError),
+    /// A pair of ring ports did not come up.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// A port did not come up.
+    #[error("{0}")]
+    Port(PortError),
+    /// No memory for packets.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The port's place in the network is not possible.
+    #[error("port {port}: {why}")]
+    Network {
+        /// Our name for the port.
+        port: String,
+        /// What is wrong with it.
+        why: crate::net::ConfigError,
+    },
+    /// A worker could not be made.
+    #[error(transparent)]
+    Worker(#[from] SetupError),
+    /// A worker's thread did not start.
+    #[error("{0}; name other cores in [workers]")]
+    Spawn(SpawnError),
+    /// A worker did not answer.
+    #[error("a worker does not answer ({0}); the machine may be overloaded: give [workers] other cores")]
+    Call(#[from] CallError),
+    /// The system gives no thread or no socket.
+    #[error("{what}: {why}; {remedy}")]
+    System {
+        /// What was asked for.
+        what: String,
+        /// The system's reason.
+        why: std::io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+}
+
+impl From<PortError> for StartError {
+    fn from(error: PortError) -> Self {
+        StartError::Port(error)
+    }
+}
+
+impl From<SpawnError> for StartError {
+    fn from(error: SpawnError) -> Self {
+        StartError::Spawn(error)
+    }
+}
+
+/// Why an object was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// More than the device has; see [`Device::attributes`](crate::Device::attributes).
+    #[error("{asked} {what} asked for; this device has {most}")]
+    Limit {
+        /// Of what.
+        what: &'static str,
+        /// How much was asked for.
+        asked: u64,
+        /// The most there is.
+        most: u64,
+    },
+    /// The access rights contradict each other.
+    #[error("remote write and atomic access need local write access too; add Access::LOCAL_WRITE")]
+    Access,
+    /// Objects of two devices, or of two protection domains, do not go together.
+    #[error("the {0} belongs to another device")]
+    OtherDevice(&'static str),
+    /// No memory.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// Every place for a region is taken.
+    #[error("{0}; deregister some regions first")]
+    Regions(#[from] TableFull),
+    /// The worker refused.
+    #[error(transparent)]
+    Worker(#[from] CallError),
+    /// The system gives no file descriptor.
+    #[error("no event fd ({0}); close some files or raise the limit (ulimit -n)")]
+    EventFd(#[from] nix::errno::Errno),
+    /// GIDs of two families.
+    #[error("{0}")]
+    Address(#[from] wire::MixedFamilies),
+    /// The destination cannot be reached.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+}
+
+/// Why there is no way to an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// No route.
+    #[error("no route to {destination}: {why}; check the port's addresses and gateway")]
+    Route {
+        /// Where to.
+        destination: IpAddr,
+        /// Why not.
+        why: crate::net::RouteError,
+    },
+    /// It is an address of our own.
+    #[error("{0} is this port's own address; a port does not send to itself, use a second one")]
+    Own(IpAddr),
+    /// Nobody answers.
+    #[error("{0} does not answer; check that the peer is up and on this link (ping it), and the VLAN")]
+    Unreachable(IpAddr),
+    /// There is no such GID.
+    #[error("the port has no GID with index {0}; see its GID table")]
+    GidIndex(usize),
+    /// The source GID is of another family than the destination.
+    #[error("the GID {source_gid} cannot send to {destination}: choose a GID index of its family")]
+    Family {
+        /// The source.
+        source_gid: IpAddr,
+        /// The destination.
+        destination: IpAddr,
+    },
+}
+
+/// Why a queue pair did not change.
+#[derive(Debug, thiserror::Error)]
+pub enum QpError {
+    /// The worker, or the QP's state machine, refused.
+    #[error(transparent)]
+    Worker(#[from] CallError),
+    /// The peer cannot be reached.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// What the peer says of itself is no address or number.
+    #[error("the peer's {what} is not possible: {value}")]
+    Peer {
+        /// Which field.
+        what: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The QP's type is not connected.
+    #[error("a {0:?} queue pair is not connected; use Qp::activate")]
+    Type(engine::QpType),
+}

@@ -1,0 +1,153 @@
+//! Statistics: everything that is counted, by name, as one value that serializes.
+//!
+//! Names are mlx5's where the meaning is the same (`out_of_sequence`, `packet_seq_err`, `local_ack_timeout_err` …).
+
+use crate::endpoint::PortCore;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use wire::Qpn;
+use worker::{Command, LaneCounters, Reply};
+
+/// Counters by name.
+pub type Named = BTreeMap<String, u64>;
+
+/// An endpoint's statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointStats {
+    /// One entry per port.
+    pub ports: Vec<PortStats>,
+}
+
+/// A port's statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStats {
+    /// Our name for it.
+    pub name: String,
+    /// Its driver.
+    pub driver: String,
+    /// Its Ethernet address.
+    pub mac: String,
+    /// Its GIDs, by index.
+    pub gids: BTreeMap<usize, IpAddr>,
+    /// Largest IP packet, in bytes.
+    pub ip_mtu: u16,
+    /// Largest path MTU, in bytes.
+    pub path_mtu: u32,
+    /// Packets can pass. `None` when the driver does not say.
+    pub link_up: Option<bool>,
+    /// What transport, parser and workers counted, over all workers.
+    pub roce: Named,
+    /// What the slow path counted: ARP, neighbour discovery, echo.
+    pub network: Named,
+    /// What the device counted.
+    pub device: Named,
+    /// Frames and bytes per worker. Shorter than the port's workers when one did not answer.
+    pub workers: Vec<Named>,
+    /// Living queue pairs.
+    pub qps: Vec<QpStats>,
+}
+
+/// A queue pair's statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QpStats {
+    /// Its number.
+    pub qpn: u32,
+    /// `Rc`, `Uc` or `Ud`.
+    pub qp_type: String,
+    /// Its state, as verbs names it.
+    pub state: String,
+    /// What it counted, zeros left out.
+    pub counters: Named,
+}
+
+impl EndpointStats {
+    pub(crate) fn collect(ports: &[Arc<PortCore>]) -> Self {
+        EndpointStats { ports: ports.iter().map(|port| PortStats::collect(port)).collect() }
+    }
+}
+
+impl PortStats {
+    pub(crate) fn collect(port: &PortCore) -> Self {
+        let facts = &port.facts;
+        let lanes: Vec<LaneCounters> = port
+            .lanes
+            .iter()
+            .filter_map(|lane| match lane.worker.call(Command::Counters { lane: lane.lane }) {
+                Ok(Reply::Counters(counters)) => Some(*counters),
+                _ => None,
+            })
+            .collect();
+        let mut roce = Named::new();
+        for (name, value) in lanes.iter().flat_map(LaneCounters::iter) {
+            *roce.entry(name.into()).or_default() += value;
+        }
+        let (gids, network) = {
+            let interface = port.network.lock();
+            let gids = interface.gids().iter().map(|(index, entry)| (index, entry.address)).collect();
+            let counted = interface.counters().iter();
+            (gids, counted.map(|(name, value)| (name.to_owned(), value)).collect())
+        };
+        PortStats {
+            name: facts.name.clone(),
+            driver: facts.driver.clone(),
+            mac: facts.mac.to_string(),
+            gids,
+            ip_mtu: facts.ip_mtu,
+            path_mtu: facts.path_mtu.bytes(),
+            link_up: port.device().link().ok().map(|link| link.up),
+            roce,
+            network,
+            device: device_counters(port),
+            workers: lanes.iter().map(worker_counters).collect(),
+            qps: qp_stats(port),
+        }
+    }
+}
+
+fn device_counters(port: &PortCore) -> Named {
+    let Ok(stats) = port.device().stats() else { return Named::new() };
+    let named = [
+        ("rx_packets", stats.rx_packets),
+        ("tx_packets", stats.tx_packets),
+        ("rx_bytes", stats.rx_bytes),
+        ("tx_bytes", stats.tx_bytes),
+        ("rx_missed", stats.rx_missed),
+        ("rx_errors", stats.rx_errors),
+        ("tx_errors", stats.tx_errors),
+        ("rx_no_mbuf", stats.rx_no_mbuf),
+    ];
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn worker_counters(lane: &LaneCounters) -> Named {
+    let traffic = &lane.traffic;
+    let named = [
+        ("rx_frames", traffic.rx_frames),
+        ("tx_frames", traffic.tx_frames),
+        ("rx_bytes", traffic.rx_bytes),
+        ("tx_bytes", traffic.tx_bytes),
+        ("handed_over_frames", traffic.handed_over),
+    ];
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The QPs that answer; one that goes away meanwhile is left out.
+fn qp_stats(port: &PortCore) -> Vec<QpStats> {
+    let qps: Vec<_> = port.names().qps.iter().map(|(&qpn, &qp_type)| (qpn, qp_type)).collect();
+    let query = |(number, qp_type): (u32, engine::QpType)| {
+        let qpn = Qpn::new(number);
+        let Ok(Reply::Qp(snapshot)) = port.at_home(qpn, |lane| Command::QueryQp { lane, qpn }) else {
+            return None;
+        };
+        let counters = snapshot.counters.iter().filter(|&(_, value)| value != 0);
+        Some(QpStats {
+            qpn: number,
+            qp_type: format!("{qp_type:?}"),
+            state: format!("{:?}", snapshot.attr.state),
+            counters: counters.map(|(name, value)| (name.to_owned(), value)).collect(),
+        })
+    };
+    qps.into_iter().filter_map(query).collect()
+}

@@ -1,0 +1,186 @@
+//! Connecting a queue pair: what two ends tell each other, and the moves that follow from it.
+
+use super::{Device, Qp};
+use crate::error::QpError;
+use engine::{Access, QpAttr, QpAttrMask as Mask, QpState, QpType};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use wire::{Gid, Mtu, Psn, QKey, Qpn};
+
+/// What a peer has to know of a queue pair. It travels as JSON, see [`exchange`](crate::exchange).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QpInfo {
+    /// Its number.
+    pub qpn: u32,
+    /// The PSN of its first packet.
+    pub psn: u32,
+    /// The address that it sends from and takes packets at.
+    pub gid: IpAddr,
+    /// Largest path MTU of its port, in bytes.
+    pub mtu: u32,
+    /// READs and atomics that it serves at a time.
+    pub max_rd_atomic: u8,
+    /// UD: its Q_Key.
+    pub qkey: u32,
+}
+
+/// How to connect. The defaults suit a LAN.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// Index of our GID; by default [`Device::default_gid_index`]. It must be the one that the peer was told.
+    pub sgid_index: Option<usize>,
+    /// Path MTU; by default the largest that both ports carry.
+    pub path_mtu: Option<Mtu>,
+    /// What the peer may do.
+    pub access: Access,
+    /// READs and atomics at a time, in each direction.
+    pub max_rd_atomic: u8,
+    /// Local ACK timeout, 4.096 µs × 2^n; 0 waits for ever.
+    pub timeout: u8,
+    /// Retries after timeouts, 0..=7.
+    pub retry_cnt: u8,
+    /// Retries after "receiver not ready", 0..=7; 7 has no end.
+    pub rnr_retry: u8,
+    /// RNR timer code, 0..=31: how long the peer waits when no receive is posted here.
+    pub min_rnr_timer: u8,
+    /// DSCP and ECN byte; by default the port's.
+    pub traffic_class: Option<u8>,
+    /// UD: our Q_Key.
+    pub qkey: QKey,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions {
+            sgid_index: None,
+            path_mtu: None,
+            access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
+            max_rd_atomic: 16,
+            timeout: 14,
+            retry_cnt: 7,
+            rnr_retry: 7,
+            min_rnr_timer: 12,
+            traffic_class: None,
+            qkey: DEFAULT_QKEY,
+        }
+    }
+}
+
+/// The Q_Key of datagram QPs that nobody gave another.
+const DEFAULT_QKEY: QKey = QKey::new(0x1111_1111);
+
+impl Qp {
+    /// What to tell the peer. `options` are those that [`connect`](Self::connect) will be called with.
+    pub fn info(&self, options: &ConnectOptions) -> QpInfo {
+        let device = self.pd().device();
+        let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
+        // An index that does not exist is refused by `connect`; until then the port's own address stands in.
+        let gid = device.gid(index).or_else(|| device.gid(0)).map_or(Gid::UNSPECIFIED, |entry| entry.gid);
+        QpInfo {
+            qpn: self.qpn().value(),
+            psn: self.first_psn().value(),
+            gid: gid.ip(),
+            mtu: device.path_mtu().bytes(),
+            max_rd_atomic: options.max_rd_atomic,
+            qkey: options.qkey.value(),
+        }
+    }
+
+    /// Connects an RC or UC queue pair to a peer: resolves its address, then goes from RESET (or INIT) to RTS. The peer does
+    /// the same with our [`info`](Self::info). Receives may be posted before: see [`to_init`](Self::to_init).
+    pub fn connect(&self, peer: &QpInfo, options: &ConnectOptions) -> Result<(), QpError> {
+        if self.qp_type() == QpType::Ud {
+            return Err(QpError::Type(QpType::Ud));
+        }
+        if self.state() == QpState::Reset {
+            self.to_init(options)?;
+        }
+        self.to_rtr(peer, options)?;
+        self.to_rts(peer, options)
+    }
+
+    /// Makes a UD queue pair ready to send and receive.
+    pub fn activate(&self, options: &ConnectOptions) -> Result<(), QpError> {
+        self.to_init(options)?;
+        let to = |state| QpAttr { state, sq_psn: self.first_psn(), ..QpAttr::default() };
+        self.modify(&to(QpState::Rtr), Mask::STATE)?;
+        self.modify(&to(QpState::Rts), Mask::STATE | Mask::SQ_PSN)?;
+        Ok(())
+    }
+
+    /// RESET → INIT: from now on receives may be posted.
+    pub fn to_init(&self, options: &ConnectOptions) -> Result<(), QpError> {
+        let attr =
+            QpAttr { state: QpState::Init, access: options.access, qkey: options.qkey, ..QpAttr::default() };
+        let mask = Mask::STATE | Mask::PKEY_INDEX | Mask::PORT;
+        let own = if self.qp_type() == QpType::Ud { Mask::QKEY } else { Mask::ACCESS };
+        self.modify(&attr, mask | own)?;
+        Ok(())
+    }
+
+    /// INIT → RTR: from now on the peer's requests are executed.
+    pub fn to_rtr(&self, peer: &QpInfo, options: &ConnectOptions) -> Result<(), QpError> {
+        let device = self.pd().device();
+        let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
+        let dest_qpn = number(peer.qpn, "queue pair number")?;
+        let mut path = device.resolve(peer.gid, Some(index))?;
+        path.udp_sport = wire::udp_sport(0, self.qpn(), dest_qpn);
+        path.traffic_class = options.traffic_class.unwrap_or(path.traffic_class);
+        let attr = QpAttr {
+            state: QpState::Rtr,
+            path: Some(path),
+            path_mtu: common_mtu(device, peer, options)?,
+            dest_qpn,
+            rq_psn: number(peer.psn, "packet sequence number")?,
+            max_dest_rd_atomic: options.max_rd_atomic,
+            min_rnr_timer: options.min_rnr_timer,
+            ..QpAttr::default()
+        };
+        let mask = Mask::STATE | Mask::AV | Mask::PATH_MTU | Mask::DEST_QPN | Mask::RQ_PSN;
+        let reliable = Mask::MAX_DEST_RD_ATOMIC | Mask::MIN_RNR_TIMER;
+        self.modify(&attr, if self.qp_type() == QpType::Rc { mask | reliable } else { mask })?;
+        Ok(())
+    }
+
+    /// RTR → RTS: from now on sends may be posted.
+    pub fn to_rts(&self, peer: &QpInfo, options: &ConnectOptions) -> Result<(), QpError> {
+        let attr = QpAttr {
+            state: QpState::Rts,
+            sq_psn: self.first_psn(),
+            timeout: options.timeout,
+            retry_cnt: options.retry_cnt,
+            rnr_retry: options.rnr_retry,
+            max_rd_atomic: options.max_rd_atomic.min(peer.max_rd_atomic),
+            ..QpAttr::default()
+        };
+        let mask = Mask::STATE | Mask::SQ_PSN;
+        let reliable = Mask::TIMEOUT | Mask::RETRY_CNT | Mask::RNR_RETRY | Mask::MAX_RD_ATOMIC;
+        self.modify(&attr, if self.qp_type() == QpType::Rc { mask | reliable } else { mask })?;
+        Ok(())
+    }
+}
+
+/// A 24-bit number that a peer gave.
+fn number<T: TryFrom<u32>>(value: u32, what: &'static str) -> Result<T, QpError> {
+    T::try_from(value).map_err(|_| QpError::Peer { what, value: value.to_string() })
+}
+
+/// The MTU asked for, or the largest that both ends carry.
+fn common_mtu(device: &Device, peer: &QpInfo, options: &ConnectOptions) -> Result<Mtu, QpError> {
+    let theirs = Mtu::from_bytes(peer.mtu)
+        .ok_or_else(|| QpError::Peer { what: "path MTU", value: peer.mtu.to_string() })?;
+    Ok(options.path_mtu.unwrap_or_else(|| theirs.min(device.path_mtu())))
+}
+
+impl QpInfo {
+    /// Its number, checked.
+    pub fn qpn(&self) -> Result<Qpn, QpError> {
+        number(self.qpn, "queue pair number")
+    }
+
+    /// Its first PSN, checked.
+    pub fn psn(&self) -> Result<Psn, QpError> {
+        number(self.psn, "packet sequence number")
+    }
+}

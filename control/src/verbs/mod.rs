@@ -1,0 +1,28 @@
+//! The objects of verbs, under their names: device, protection domain, memory region, completion queue and channel,
+//! queue pair, address handle.
+//!
+//! Handles are cheap to clone and may be used from any thread. An object is destroyed when its last handle goes, and keeps
+//! what it depends on: regions and queue pairs their protection domain, queue pairs their completion queues, everything
+//! its device, a device its endpoint.
+
+mod ah;
+mod attributes;
+mod channel;
+mod connect;
+mod cq;
+mod device;
+mod mr;
+mod pd;
+mod qp;
+mod wr;
+
+pub use ah::Ah;
+pub use attributes::{DeviceAttr, PortAttr};
+pub use channel::CompChannel;
+pub use connect::{ConnectOptions, QpInfo};
+pub use cq::Cq;
+pub use device::Device;
+pub use mr::{FastMr, Mr, RemoteMemory};
+pub use pd::{Pd, QpCaps, QpOptions};
+pub use qp::{Qp, QpQuery};
+pub use wr::{RecvWr, SendWr};

@@ -1,0 +1,111 @@
+//! A protection domain: what may be used together.
+
+use super::{Ah, Cq, Device, FastMr, Mr, Qp};
+use crate::error::CreateError;
+use engine::{Access, PdId, QpType, limits};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A protection domain. Clones are the same domain.
+#[derive(Clone)]
+pub struct Pd {
+    inner: Arc<(PdId, Device)>,
+}
+
+impl std::fmt::Debug for Pd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+/// Sizes of a queue pair, after `ibv_qp_cap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QpCaps {
+    /// Send requests, from post to completion.
+    pub max_send_wr: u32,
+    /// Receives posted.
+    pub max_recv_wr: u32,
+    /// Scatter/gather entries of a send request.
+    pub max_send_sge: usize,
+    /// Scatter/gather entries of a receive.
+    pub max_recv_sge: usize,
+    /// Bytes that a send request can carry inline.
+    pub max_inline_data: usize,
+}
+
+impl Default for QpCaps {
+    /// 128 requests of 4 entries each way, and the most of inline data.
+    fn default() -> Self {
+        QpCaps {
+            max_send_wr: 128,
+            max_recv_wr: 128,
+            max_send_sge: 4,
+            max_recv_sge: 4,
+            max_inline_data: limits::MAX_INLINE,
+        }
+    }
+}
+
+/// What a queue pair is made from, after `ibv_qp_init_attr`.
+#[derive(Clone, Debug)]
+pub struct QpOptions {
+    /// Service type.
+    pub qp_type: QpType,
+    /// Where sends complete.
+    pub send_cq: Cq,
+    /// Where receives complete.
+    pub recv_cq: Cq,
+    /// Sizes.
+    pub caps: QpCaps,
+    /// Every send gives a completion, whether its request asks for one or not.
+    pub sq_sig_all: bool,
+}
+
+impl QpOptions {
+    /// A queue pair of this type with one completion queue for both directions.
+    pub fn new(qp_type: QpType, cq: &Cq) -> Self {
+        QpOptions {
+            qp_type,
+            send_cq: cq.clone(),
+            recv_cq: cq.clone(),
+            caps: QpCaps::default(),
+            sq_sig_all: false,
+        }
+    }
+}
+
+impl Pd {
+    pub(super) fn new(device: Device) -> Pd {
+        let id = PdId(device.port.names().id());
+        Pd { inner: Arc::new((id, device)) }
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.inner.1
+    }
+
+    pub(super) fn id(&self) -> PdId {
+        self.inner.0
+    }
+
+    /// Allocates `len` bytes of zeros and registers them.
+    pub fn reg_mr(&self, len: usize, access: Access) -> Result<Mr, CreateError> {
+        Mr::new(self, len, access)
+    }
+
+    /// Allocates `len` bytes for fast registration: no key works until a request registers them.
+    pub fn alloc_fast_mr(&self, len: usize) -> Result<FastMr, CreateError> {
+        FastMr::new(self, len)
+    }
+
+    /// Creates a queue pair in RESET.
+    pub fn create_qp(&self, options: &QpOptions) -> Result<Qp, CreateError> {
+        Qp::new(self, options)
+    }
+
+    /// Creates an address handle for `destination`, which is resolved first (see [`Device::resolve`]).
+    pub fn create_ah(&self, destination: IpAddr, sgid_index: Option<usize>) -> Result<Ah, CreateError> {
+        Ah::new(self, self.device().resolve(destination, sgid_index)?)
+    }
+}

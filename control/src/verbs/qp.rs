@@ -1,0 +1,209 @@
+//! A queue pair.
+
+use super::wr::MAX_SGE;
+use super::{Cq, Pd, QpCaps, QpOptions, RecvWr, SendWr};
+use crate::error::{CreateError, QpError};
+use engine::queue::PostError;
+use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
+use std::sync::Arc;
+use wire::{Psn, Qpn};
+use worker::{CallError, Command, Reply};
+
+/// A queue pair. Clones are the same one; any thread may post. It is destroyed when the last handle goes: requests under
+/// way vanish without completions.
+#[derive(Clone)]
+pub struct Qp {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<QpShared>,
+    first_psn: Psn,
+    pd: Pd,
+    send_cq: Cq,
+    recv_cq: Cq,
+}
+
+impl std::fmt::Debug for Qp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Qp").field("qpn", &self.qpn()).field("state", &self.state()).finish_non_exhaustive()
+    }
+}
+
+/// A queue pair as it is.
+#[derive(Clone, Debug)]
+pub struct QpQuery {
+    /// Attributes, with the present state.
+    pub attr: QpAttr,
+    /// What it counted.
+    pub counters: Counters,
+}
+
+impl Qp {
+    pub(super) fn new(pd: &Pd, options: &QpOptions) -> Result<Qp, CreateError> {
+        check(pd, options)?;
+        let device = pd.device();
+        let QpCaps { max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data } = options.caps;
+        let sq = SendQueue::new(max_send_wr, max_send_sge, max_inline_data);
+        let rq = Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge));
+        let qpn = device.port.names().qpn(options.qp_type);
+        let shared = Arc::new(QpShared::new(qpn, options.qp_type, sq, rq));
+        let init = QpInit {
+            shared: Arc::clone(&shared),
+            pd: pd.id(),
+            send_cq: Arc::clone(options.send_cq.queue()),
+            recv_cq: Arc::clone(options.recv_cq.queue()),
+            sq_sig_all: options.sq_sig_all,
+            port_mtu: device.path_mtu(),
+        };
+        let home = device.port.choose_home();
+        let created = home.worker.call(Command::CreateQp { lane: home.lane, init: Box::new(init) });
+        if let Err(error) = created {
+            device.port.names().free_qpn(qpn);
+            return Err(error.into());
+        }
+        let inner = Inner {
+            shared,
+            first_psn: crate::endpoint::starting_psn(),
+            pd: pd.clone(),
+            send_cq: options.send_cq.clone(),
+            recv_cq: options.recv_cq.clone(),
+        };
+        Ok(Qp { inner: Arc::new(inner) })
+    }
+
+    /// Its number.
+    pub fn qpn(&self) -> Qpn {
+        self.inner.shared.qpn()
+    }
+
+    /// Its service type.
+    pub fn qp_type(&self) -> QpType {
+        self.inner.shared.qp_type()
+    }
+
+    /// Its state, as of its last change.
+    pub fn state(&self) -> QpState {
+        self.inner.shared.state()
+    }
+
+    /// Its protection domain.
+    pub fn pd(&self) -> &Pd {
+        &self.inner.pd
+    }
+
+    /// Where its sends complete.
+    pub fn send_cq(&self) -> &Cq {
+        &self.inner.send_cq
+    }
+
+    /// Where its receives complete.
+    pub fn recv_cq(&self) -> &Cq {
+        &self.inner.recv_cq
+    }
+
+    /// The PSN that [`connect`](Self::connect) begins to send with: unpredictable, chosen when the QP was made.
+    pub fn first_psn(&self) -> Psn {
+        self.inner.first_psn
+    }
+
+    /// Posts a send request. From RTS on; before, the state is refused. Never blocks.
+    #[inline]
+    pub fn post_send(&self, wr: SendWr) -> Result<(), PostError> {
+        let pieces = wr.pieces();
+        let refused = || match pieces {
+            Some(got) => PostError::TooManySges { got, max: MAX_SGE },
+            None => PostError::Inline,
+        };
+        self.post_send_raw(wr.build().ok_or_else(refused)?)
+    }
+
+    /// Posts a send request in the engine's form, which allocates nothing: for tight loops.
+    #[inline]
+    pub fn post_send_raw(&self, wr: engine::SendWr) -> Result<(), PostError> {
+        if self.inner.shared.post_send(wr)? {
+            self.ring();
+        }
+        Ok(())
+    }
+
+    /// Posts a receive. From INIT on. Never blocks.
+    #[inline]
+    pub fn post_recv(&self, wr: RecvWr) -> Result<(), PostError> {
+        let wr = wr.build().map_err(|got| PostError::TooManySges { got, max: MAX_SGE })?;
+        self.post_recv_raw(wr)
+    }
+
+    /// Posts a receive in the engine's form, which allocates nothing: for tight loops.
+    #[inline]
+    pub fn post_recv_raw(&self, wr: engine::RecvWr) -> Result<(), PostError> {
+        if self.inner.shared.post_recv(wr)? {
+            self.ring();
+        }
+        Ok(())
+    }
+
+    /// Send requests posted and not completed.
+    pub fn outstanding(&self) -> u32 {
+        self.inner.shared.sq().outstanding()
+    }
+
+    /// Changes the attributes that `mask` names, after `ibv_modify_qp`; the result is the new state. On an error nothing
+    /// changed.
+    pub fn modify(&self, attr: &QpAttr, mask: QpAttrMask) -> Result<QpState, QpError> {
+        let qpn = self.qpn();
+        let modify = |lane| Command::ModifyQp { lane, qpn, attr: Box::new(attr.clone()), mask };
+        match self.port().at_home(qpn, modify)? {
+            Reply::State(state) => Ok(state),
+            _ => Err(CallError::Stopped.into()),
+        }
+    }
+
+    /// Attributes and counters, after `ibv_query_qp`.
+    pub fn query(&self) -> Result<QpQuery, QpError> {
+        let qpn = self.qpn();
+        match self.port().at_home(qpn, |lane| Command::QueryQp { lane, qpn })? {
+            Reply::Qp(snapshot) => Ok(QpQuery { attr: snapshot.attr, counters: snapshot.counters }),
+            _ => Err(CallError::Stopped.into()),
+        }
+    }
+
+    /// What it counted, by mlx5's names where those exist.
+    pub fn counters(&self) -> Result<Counters, QpError> {
+        Ok(self.query()?.counters)
+    }
+
+    fn ring(&self) {
+        self.port().link.ring(self.qpn());
+    }
+
+    fn port(&self) -> &crate::endpoint::PortCore {
+        &self.inner.pd.device().port
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let (port, qpn) = (&self.pd.device().port, self.shared.qpn());
+        // A worker that is gone has no QP any more.
+        let _ = port.at_home(qpn, |lane| Command::DestroyQp { lane, qpn });
+        port.names().free_qpn(qpn);
+    }
+}
+
+fn check(pd: &Pd, options: &QpOptions) -> Result<(), CreateError> {
+    let caps = options.caps;
+    let limit = |what, asked: u64, most: u64| {
+        if asked > most { Err(CreateError::Limit { what, asked, most }) } else { Ok(()) }
+    };
+    limit("send requests", caps.max_send_wr.into(), limits::MAX_QP_WR.into())?;
+    limit("receives", caps.max_recv_wr.into(), limits::MAX_QP_WR.into())?;
+    limit("scatter/gather entries", caps.max_send_sge.max(caps.max_recv_sge) as u64, limits::MAX_SGE as u64)?;
+    limit("bytes of inline data", caps.max_inline_data as u64, limits::MAX_INLINE as u64)?;
+    for cq in [&options.send_cq, &options.recv_cq] {
+        if !Arc::ptr_eq(&cq.device().port, &pd.device().port) {
+            return Err(CreateError::OtherDevice("completion queue"));
+        }
+    }
+    Ok(())
+}
