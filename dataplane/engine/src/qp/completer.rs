@@ -89,6 +89,8 @@ fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> bool {
 fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, finished: u32, packets: u32) {
     complete::finish(qp, ctx, finished);
     if packets > 0 {
+        // Also when no request ended: going back may have left the cursor in what is acknowledged now.
+        qp.req.follow_una();
         let ack_deadline = retry::ack_deadline(qp, ctx.now);
         qp.req.progress(packets, ack_deadline);
         complete::settle(qp, ctx);

@@ -5,8 +5,7 @@ mod error;
 
 pub use error::ModifyError;
 
-use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState, flush};
-use crate::event::EventKind;
+use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState, complete, flush};
 use crate::memory::Memory;
 use check::Change;
 use wire::Psn;
@@ -38,8 +37,12 @@ impl Qp {
                 self.req.reset(self.attr.sq_psn);
                 self.set_state(to);
             }
-            QpState::Sqd if from == QpState::Rts => self.start_draining(ctx),
-            QpState::Init | QpState::Rts | QpState::Sqd | QpState::Sqe => self.set_state(to),
+            QpState::Sqd => {
+                self.set_state(to);
+                // A queue with nothing in flight has drained already.
+                complete::settle(self, ctx);
+            }
+            QpState::Init | QpState::Rts | QpState::Sqe => self.set_state(to),
         }
         Ok(())
     }
@@ -58,15 +61,6 @@ impl Qp {
         self.attr = QpAttr::default();
         self.path = None;
         self.established = false;
-    }
-
-    /// RTS → SQD. A queue with nothing in flight has drained already.
-    fn start_draining<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
-        self.set_state(QpState::Sqd);
-        if self.attr.notify_drained && self.req.is_drained() {
-            self.attr.notify_drained = false;
-            ctx.events.raise(EventKind::SqDrained, self.source());
-        }
     }
 }
 

@@ -90,6 +90,21 @@ fn a_nak_behind_an_unfinished_read_goes_back_to_the_read() {
     assert_eq!(rig.count(Counter::PacketSeqErr), 0);
 }
 
+/// Found by the simulator: the cursor stayed in what was acknowledged, and nothing was ever sent again.
+#[test]
+fn an_ack_that_overtakes_what_is_repeated_takes_the_cursor_along() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Write(REMOTE), &[region.sge(0, 1000)]));
+    rig.sent();
+    nak(&mut rig, 0x100, NakCode::PsnSequence);
+    assert_eq!(show(&rig.sent_into(1)), ["100 WRITE First 256 @7f000000+1000"]);
+    // The packets that seemed lost had only been late.
+    ack(&mut rig, 0x102);
+    sends(&mut rig, &["103 WRITE Last 232 A"]);
+    ack(&mut rig, 0x103);
+    completes(&rig, &[(1, WcStatus::Success)]);
+}
+
 #[test]
 fn retries_run_out_without_progress() {
     let (mut rig, _) = rc_with(QpAttr { retry_cnt: 0, ..crate::testkit::attributes() });
