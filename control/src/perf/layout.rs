@@ -3,9 +3,9 @@
 //! Message `m` of a QP uses slot `m` modulo the number of slots in either area. Both ends compute the layout from the
 //! same parameters, so only the target area's address and key travel.
 
+use super::Transport;
 use super::op::Verb;
 use super::params::{ATOMIC_BYTES, Params};
-use super::Transport;
 use engine::limits::UD_GRH_BYTES;
 
 /// Bytes per area that a run without checks spreads its messages over. As in perftest, a run measures the transport,
@@ -61,7 +61,8 @@ impl Layout {
         }
         let fit = |bytes: u64, stride: u64| (bytes / qps.max(1) / stride).clamp(1, u32::MAX.into()) as u32;
         // What is compared must not be overwritten before it is compared.
-        let window = if params.verify { params.depth.min(fit(CHECKED_BYTES, local_stride)) } else { params.depth };
+        let window =
+            if params.verify { params.depth.min(fit(CHECKED_BYTES, local_stride)) } else { params.depth };
         let local_slots = if params.verify { window } else { window.min(fit(HOT_BYTES, local_stride)) };
         let receives = match (params.uses_receives(), params.verify) {
             (false, _) => 0,
@@ -98,6 +99,49 @@ impl Layout {
     pub fn target_offset(&self, qp: usize, number: u64) -> u64 {
         offset(qp, number, self.target_slots, self.target_stride)
     }
+
+    /// The local offsets of a QP's messages, one after the other.
+    pub fn local_cursor(&self, qp: usize) -> Cursor {
+        Cursor::new(self.local_offset(qp, 0), self.local_slots, self.local_stride)
+    }
+
+    /// The target offsets of a QP's messages, one after the other.
+    pub fn target_cursor(&self, qp: usize) -> Cursor {
+        Cursor::new(self.target_offset(qp, 0), self.target_slots, self.target_stride)
+    }
+}
+
+/// Walks over the slots of a QP without dividing.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor {
+    first: u64,
+    at: u64,
+    end: u64,
+    stride: u64,
+}
+
+impl Cursor {
+    fn new(first: u64, slots: u32, stride: u64) -> Cursor {
+        Cursor { first, at: first, end: first + u64::from(slots) * stride, stride }
+    }
+
+    /// This message's offset; then it is the next one's turn.
+    #[inline]
+    pub fn step(&mut self) -> u64 {
+        let at = self.at;
+        self.at += self.stride;
+        if self.at == self.end {
+            self.at = self.first;
+        }
+        at
+    }
+
+    /// Takes the last step back.
+    #[inline]
+    pub fn back(&mut self) {
+        let at = if self.at == self.first { self.end } else { self.at };
+        self.at = at - self.stride;
+    }
 }
 
 fn stride(len: u64) -> u64 {
@@ -126,12 +170,25 @@ mod tests {
             p.qps = 3;
         }));
         assert_eq!((layout.window, layout.local_slots, layout.target_slots), (128, 128, 128));
-        let mut offsets: Vec<u64> =
-            (0..3).flat_map(|qp| (0..128).map(move |number| layout.target_offset(qp, 1000 + number))).collect();
+        let mut offsets: Vec<u64> = (0..3)
+            .flat_map(|qp| (0..128).map(move |number| layout.target_offset(qp, 1000 + number)))
+            .collect();
         offsets.sort_unstable();
         offsets.dedup();
         assert_eq!(offsets.len(), 3 * 128);
         assert!(offsets.iter().all(|offset| offset + 65536 <= layout.target_len()));
+    }
+
+    #[test]
+    fn cursors_walk_the_offsets() {
+        let layout = Layout::of(&params("write-bw", |p| p.qps = 2));
+        let (mut local, mut target) = (layout.local_cursor(1), layout.target_cursor(1));
+        for number in 0..3 * u64::from(layout.window) {
+            local.step();
+            local.back();
+            assert_eq!(local.step(), layout.local_offset(1, number));
+            assert_eq!(target.step(), layout.target_offset(1, number));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::protocol::{MAX_LINE, Message};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -78,15 +78,6 @@ pub trait Idle {
     }
 }
 
-/// Nothing to do while waiting.
-pub struct Nothing;
-
-impl Idle for Nothing {
-    fn drive(&mut self) -> bool {
-        false
-    }
-}
-
 /// A line to the other end.
 #[derive(Debug)]
 pub struct Link {
@@ -145,7 +136,8 @@ impl Link {
             if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.received.drain(..=self.searched + end).collect();
                 self.searched = 0;
-                let message = serde_json::from_slice(&line).map_err(|why| LinkError::Garbled(why.to_string()))?;
+                let message =
+                    serde_json::from_slice(&line).map_err(|why| LinkError::Garbled(why.to_string()))?;
                 return Ok(Some(message));
             }
             self.searched = self.received.len();
@@ -160,6 +152,11 @@ impl Link {
                 Err(why) => return Err(of_io(why)),
             }
         }
+    }
+
+    /// Sleeps until something comes, or for a few milliseconds.
+    pub fn nap(&self) {
+        self.stream.wait(PollFlags::POLLIN, NAP);
     }
 
     /// Waits for the peer to say something, doing the worker's work meanwhile. `None`: stopped.
@@ -209,6 +206,14 @@ mod tests {
     use crate::perf::protocol::VERSION;
 
     const SOON: Duration = Duration::from_millis(100);
+
+    struct Nothing;
+
+    impl Idle for Nothing {
+        fn drive(&mut self) -> bool {
+            false
+        }
+    }
 
     fn raw() -> (UnixStream, Link) {
         let (raw, end) = UnixStream::pair().unwrap();

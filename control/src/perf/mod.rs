@@ -9,16 +9,40 @@
 //! | what can be asked for, and what is refused | `params.rs` |
 //! | which bytes a message has, and whether they arrived | `pattern.rs` |
 //! | where messages lie in memory | `layout.rs` |
-//! | what the two ends say to each other | `protocol.rs`, `link.rs` |
+//! | who sends, who receives, and how fast | `sender.rs`, `receiver.rs`, driven by `bandwidth.rs` or `latency.rs` |
+//! | what peers do to our memory | `target.rs` |
+//! | what the two ends say to each other | `protocol.rs`, `link.rs`; in which order `client.rs`, `server.rs` |
+//! | what came of it | `outcome.rs` |
+//!
+//! A run that shall be stopped or watched by another thread shares a [`Shared`] with it.
 
+mod atomics;
+mod bandwidth;
+mod client;
+mod drive;
+mod error;
+mod latency;
 mod layout;
 mod link;
 mod op;
+mod outcome;
 mod params;
 mod pattern;
 mod protocol;
+mod receiver;
+mod sender;
+mod server;
+mod session;
+mod side;
+mod target;
+mod watch;
 
+pub use client::{Client, ClientOptions};
+pub use error::RunError;
 pub use link::{Link, LinkError};
 pub use op::{Measure, Op, Transport, UnknownOp, Verb};
+pub use outcome::{EndReport, Outcome};
 pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
-pub use protocol::DEFAULT_PORT;
+pub use protocol::{DEFAULT_PORT, Faults, Received, Sent};
+pub use server::{ServerOptions, serve};
+pub use watch::Shared;

@@ -45,7 +45,9 @@ impl Op {
     /// Every test.
     pub fn all() -> impl Iterator<Item = Op> {
         [Measure::Bandwidth, Measure::Latency].into_iter().flat_map(|measure| {
-            [Verb::Send, Verb::Write, Verb::Read, Verb::Atomic].into_iter().map(move |verb| Op { verb, measure })
+            [Verb::Send, Verb::Write, Verb::Read, Verb::Atomic]
+                .into_iter()
+                .map(move |verb| Op { verb, measure })
         })
     }
 
@@ -160,7 +162,8 @@ mod tests {
 
     #[test]
     fn only_sends_and_writes_are_answered_in_kind() {
-        let ping_pong: Vec<String> = Op::all().filter(|op| op.is_ping_pong()).map(|op| op.to_string()).collect();
+        let ping_pong: Vec<String> =
+            Op::all().filter(|op| op.is_ping_pong()).map(|op| op.to_string()).collect();
         assert_eq!(ping_pong, ["send-lat", "write-lat"]);
     }
 }

@@ -62,8 +62,8 @@ pub struct Params {
     pub inline: u32,
     /// READs and atomics under way per QP, at most.
     pub outs: u8,
-    /// Type of service (DSCP and ECN) of the packets.
-    pub tos: u8,
+    /// Type of service (DSCP and ECN) of the packets; the port's own where nothing is said.
+    pub tos: Option<u8>,
     /// What the bytes of messages are derived from.
     pub seed: u64,
 }
@@ -114,6 +114,9 @@ pub enum ParamError {
     /// Immediate data only exists on SEND and WRITE.
     #[error("{0} carries no immediate data")]
     Immediate(Op),
+    /// Nobody would know how many arrived.
+    #[error("{transport} loses messages silently: write-bw needs immediate data there, so that the target can count", transport = Transport::Uc)]
+    Uncounted,
     /// Too much memory.
     #[error("{qps} QPs with messages of {size} bytes need more than {} MiB", MAX_AREA >> 20)]
     Memory {
@@ -148,7 +151,7 @@ impl Params {
             post_list: 1,
             inline: 0,
             outs: MAX_RD_ATOMIC,
-            tos: 0,
+            tos: None,
             seed: 0,
         }
     }
@@ -166,7 +169,12 @@ impl Params {
         within("post-list", self.post_list.into(), 1, self.depth.into())?;
         within("inline", self.inline.into(), 0, MAX_INLINE as u64)?;
         within("outs", self.outs.into(), 1, MAX_RD_ATOMIC.into())?;
-        within(if matches!(self.until, Until::Iters(_)) { "iters" } else { "duration" }, until, 1, max_until)?;
+        within(
+            if matches!(self.until, Until::Iters(_)) { "iters" } else { "duration" },
+            until,
+            1,
+            max_until,
+        )?;
         let mtu = Mtu::from_bytes(self.mtu).ok_or(ParamError::Mtu(self.mtu))?;
         self.check_operation(mtu)?;
         let layout = Layout::of(self);
@@ -179,7 +187,6 @@ impl Params {
     fn check_operation(&self, mtu: Mtu) -> Result<(), ParamError> {
         let served = match self.transport {
             Transport::Rc => true,
-            // perftest has no latency test of UC WRITE either: a lost message would never be noticed.
             Transport::Uc => matches!(self.op.verb, Verb::Send | Verb::Write),
             Transport::Ud => self.op.verb == Verb::Send,
         };
@@ -196,7 +203,8 @@ impl Params {
             return Err(ParamError::Immediate(self.op));
         }
         if !self.op.is_latency() {
-            return Ok(());
+            let counted = self.imm || self.op.verb != Verb::Write || self.transport.is_reliable();
+            return if counted { Ok(()) } else { Err(ParamError::Uncounted) };
         }
         if self.op.verb == Verb::Write && self.size == 0 {
             return Err(ParamError::NoLastByte);
@@ -268,6 +276,7 @@ mod tests {
         assert!(refused("read-bw", |p| p.transport = Transport::Uc).contains("UC has no read-bw"));
         assert!(refused("write-bw", |p| p.transport = Transport::Ud).contains("UD has no write-bw"));
         assert!(refused("read-bw", |p| p.imm = true).contains("immediate"));
+        assert!(refused("write-bw", |p| p.transport = Transport::Uc).contains("needs immediate data"));
         assert!(refused("atomic-bw", |p| p.size = 16).contains("8 bytes"));
         assert!(refused("write-lat", |p| p.size = 0).contains("last byte"));
         assert!(refused("send-lat", |p| p.bidirectional = true).contains("--bidirectional"));

@@ -105,7 +105,12 @@ impl Pattern {
             if expected[..part] != found[..part] {
                 let wrong = (0..part).find(|&byte| expected[byte] != found[byte]).unwrap_or(0);
                 let byte = at + wrong as u64;
-                return Err(Mismatch { message: number, byte, expected: expected[wrong], found: found[wrong] });
+                return Err(Mismatch {
+                    message: number,
+                    byte,
+                    expected: expected[wrong],
+                    found: found[wrong],
+                });
             }
         }
         Ok(())
@@ -119,7 +124,7 @@ fn pieces(len: u32) -> impl Iterator<Item = (u64, usize)> {
 }
 
 /// The layout computes every offset from the buffer's length, so a range outside of it is a fault of this module.
-fn inside<E: fmt::Display>(result: Result<(), E>) {
+pub(super) fn inside<E: fmt::Display>(result: Result<(), E>) {
     if let Err(why) = result {
         panic!("a slot lies outside of its area: {why}");
     }
@@ -154,7 +159,10 @@ mod tests {
             buffer.read(byte as usize, &mut was).unwrap();
             buffer.write(byte as usize, &[was[0] ^ 0x10]).unwrap();
             let mismatch = pattern.check(9, &buffer, 0, len).unwrap_err();
-            assert_eq!((mismatch.byte, mismatch.expected, mismatch.found), (byte.into(), was[0], was[0] ^ 0x10));
+            assert_eq!(
+                (mismatch.byte, mismatch.expected, mismatch.found),
+                (byte.into(), was[0], was[0] ^ 0x10)
+            );
             buffer.write(byte as usize, &was).unwrap();
         }
         assert_eq!(pattern.check(9, &buffer, 0, len), Ok(()));

@@ -18,8 +18,10 @@
 //! Either end may say `abort` instead, with the reason.
 
 use super::params::Params;
+use crate::verbs::{QpInfo, RemoteMemory};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Version of the protocol; both ends must have the same.
 pub const VERSION: u32 = 1;
@@ -43,8 +45,8 @@ pub enum Message {
     Run {
         /// What to do.
         params: Params,
-        /// The client's GID: the server answers with one of the same family.
-        gid: String,
+        /// The client's address: the server uses one of the same family.
+        gid: IpAddr,
     },
     /// The server cannot or will not.
     Refuse {
@@ -93,34 +95,10 @@ pub enum Message {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// GID of the port.
-    pub gid: String,
     /// A QP each.
-    pub qps: Vec<QpEnd>,
+    pub qps: Vec<QpInfo>,
     /// Where the peer writes, reads or adds.
-    pub target: Option<Target>,
-}
-
-/// One QP's half of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QpEnd {
-    /// Number of the QP.
-    pub qpn: u32,
-    /// First PSN that it sends.
-    pub psn: u32,
-    /// UD: what its peer has to send as Q_Key.
-    pub qkey: u32,
-}
-
-/// Memory that the peer may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    /// Address of the first byte.
-    pub addr: u64,
-    /// Its key.
-    pub rkey: u32,
+    pub target: RemoteMemory,
 }
 
 /// What one end sent.
@@ -195,15 +173,21 @@ mod tests {
     use super::*;
     use crate::perf::Op;
 
+    /// An end with the longest numbers there are.
+    fn end(qps: usize) -> End {
+        let gid = "fe80:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap();
+        let qp = QpInfo { qpn: 0xFFFFFF, psn: 0xFFFFFF, gid, mtu: 4096, max_rd_atomic: 128, qkey: u32::MAX };
+        End { qps: vec![qp; qps], target: RemoteMemory { addr: u64::MAX, len: u64::MAX, rkey: u32::MAX } }
+    }
+
     fn lines() -> Vec<Message> {
-        let end = End {
-            gid: "::ffff:10.0.0.1".into(),
-            qps: vec![QpEnd { qpn: 0x123456, psn: 0xFFFFFF, qkey: 0x1111_1111 }],
-            target: Some(Target { addr: u64::MAX, rkey: 0xABCD_EF01 }),
-        };
+        let end = end(2);
         vec![
             Message::Hello { version: VERSION, program: "rockhopper-perf 0.1.0".into() },
-            Message::Run { params: Params::new("write-bw".parse::<Op>().unwrap()), gid: end.gid.clone() },
+            Message::Run {
+                params: Params::new("write-bw".parse::<Op>().unwrap()),
+                gid: "192.0.2.1".parse().unwrap(),
+            },
             Message::Refuse { reason: "no".into() },
             Message::Offer { mtu: 1024, end: end.clone() },
             Message::Connect { end },
@@ -211,7 +195,11 @@ mod tests {
             Message::Go,
             Message::Alive,
             Message::Done(Sent { messages: vec![1, 2], nanos: 3, ..Sent::default() }),
-            Message::Result { sent: Sent::default(), received: Received::default(), counters: BTreeMap::new() },
+            Message::Result {
+                sent: Sent::default(),
+                received: Received::default(),
+                counters: BTreeMap::new(),
+            },
             Message::Bye,
             Message::Abort { reason: "stopped".into() },
         ]
@@ -230,18 +218,14 @@ mod tests {
     fn unknown_words_are_refused() {
         assert!(serde_json::from_str::<Message>(r#"{"say":"refuse","reason":"no","colour":"red"}"#).is_err());
         assert!(serde_json::from_str::<Message>(r#"{"say":"sing"}"#).is_err());
-        assert!(serde_json::from_str::<Message>(r#"{"say":"run","params":{"op":"fly-bw"},"gid":""}"#).is_err());
+        assert!(
+            serde_json::from_str::<Message>(r#"{"say":"run","params":{"op":"fly-bw"},"gid":"::1"}"#).is_err()
+        );
     }
 
     #[test]
     fn the_largest_run_fits_a_line() {
-        let qp = QpEnd { qpn: 0xFFFFFF, psn: 0xFFFFFF, qkey: u32::MAX };
-        let target = Some(Target { addr: u64::MAX, rkey: u32::MAX });
-        let end = End {
-            gid: "fe80:ffff:ffff:ffff:ffff:ffff:ffff:ffff".into(),
-            qps: vec![qp; crate::perf::params::MAX_QPS as usize],
-            target,
-        };
+        let end = end(crate::perf::params::MAX_QPS as usize);
         assert!(serde_json::to_string(&Message::Offer { mtu: 4096, end }).unwrap().len() < MAX_LINE);
     }
 

@@ -26,7 +26,7 @@ impl Ah {
         self.handle.dgid
     }
 
-    pub(super) fn handle(&self) -> &Arc<AddressHandle> {
+    pub(crate) fn handle(&self) -> &Arc<AddressHandle> {
         &self.handle
     }
 }

@@ -1,0 +1,65 @@
+//! Who moves the packets while a loop waits, and what time it is.
+
+use super::link::Idle;
+use super::watch::Shared;
+use crate::verbs::Device;
+use dpdk::tsc::Clock;
+use engine::Nanos;
+
+/// Turns without work before a thread that drives nothing lets others have its core.
+const SPINS: u32 = 256;
+
+/// The worker's driver where the caller is it; elsewhere a way to wait that leaves the cores to the workers.
+pub(super) struct Drive<'a> {
+    device: Device,
+    clock: Clock,
+    shared: &'a Shared,
+    is_driver: bool,
+    spins: u32,
+}
+
+impl<'a> Drive<'a> {
+    pub fn new(device: &Device, shared: &'a Shared) -> Self {
+        let is_driver = device.drive();
+        Drive { device: device.clone(), clock: device.port.clock, shared, is_driver, spins: 0 }
+    }
+
+    /// Whether this thread moves the packets.
+    pub fn is_driver(&self) -> bool {
+        self.is_driver
+    }
+
+    /// Nanoseconds of the worker's clock.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        self.clock.now_ns()
+    }
+
+    /// Moves packets once; true when there was something to do.
+    #[inline]
+    pub fn poll(&mut self) -> bool {
+        self.is_driver && self.device.core.poll_once()
+    }
+
+    /// There was nothing to do.
+    #[inline]
+    pub fn pause(&mut self) {
+        self.spins = self.spins.wrapping_add(1);
+        if self.is_driver || self.spins % SPINS != 0 {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Idle for Drive<'_> {
+    fn drive(&mut self) -> bool {
+        self.poll();
+        self.is_driver
+    }
+
+    fn stopped(&self) -> bool {
+        self.shared.is_stopped()
+    }
+}

@@ -1,0 +1,115 @@
+//! Why a run did not come to its end.
+
+use super::link::LinkError;
+use super::op::Op;
+use super::params::ParamError;
+use super::protocol::{Message, VERSION};
+use crate::error::{CreateError, QpError};
+use engine::WcStatus;
+use engine::queue::PostError;
+use std::time::Duration;
+
+/// Why a run did not come to its end. Each text is a sentence for people.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The run cannot be.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// The server will not.
+    #[error("the server refuses: {0}")]
+    Refused(String),
+    /// The peer gave up.
+    #[error("the peer gave up: {0}")]
+    Peer(String),
+    /// The line to the peer failed.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The peer gave no sign of life.
+    #[error("the peer gave no sign of life for {0:?}")]
+    Silent(Duration),
+    /// The peer speaks another version.
+    #[error(
+        "the peer speaks version {0} of the protocol, this is version {VERSION}: use the same release on both ends"
+    )]
+    Version(u32),
+    /// The peer said something else than what its turn was.
+    #[error("the peer does not follow the protocol: after {after} it said {said}")]
+    Unexpected {
+        /// What went before.
+        after: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// Something could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// A QP could not be connected.
+    #[error(transparent)]
+    Qp(#[from] QpError),
+    /// A work request was refused.
+    #[error("QP {qp} took no request: {why}")]
+    Post {
+        /// The QP's index in the run.
+        qp: usize,
+        /// Why.
+        why: PostError,
+    },
+    /// A work request failed.
+    #[error("QP {qp}: {what} ended with {status:?} (vendor error {vendor_err}){}", hint(*.status))]
+    Completion {
+        /// The QP's index in the run.
+        qp: usize,
+        /// Which request.
+        what: String,
+        /// How it ended.
+        status: WcStatus,
+        /// Our finer reason.
+        vendor_err: u32,
+    },
+    /// The port has no GID that would do.
+    #[error("this port has no {0} address: give it one, or choose another with --gid-index")]
+    NoGid(&'static str),
+    /// The GID index is not there.
+    #[error("the port has no GID with index {0}")]
+    GidIndex(usize),
+    /// The peer's messages stopped coming.
+    #[error("no answer from the peer for {0:?}: the packets of the test do not get through")]
+    Stalled(Duration),
+    /// The ends do not have as many QPs.
+    #[error("this end has {ours} QPs for the run, the peer {theirs}")]
+    Mismatch {
+        /// Ours.
+        ours: usize,
+        /// The peer's.
+        theirs: usize,
+    },
+    /// The server was started for another test.
+    #[error("this server was started for {only}, not {asked}")]
+    Only {
+        /// What it was started for.
+        only: Op,
+        /// What was asked for.
+        asked: Op,
+    },
+    /// Stopped before there was anything to report.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl RunError {
+    pub(super) fn unexpected(after: &'static str, message: &Message) -> RunError {
+        let mut said = serde_json::to_string(message).unwrap_or_default();
+        said.truncate(120);
+        RunError::Unexpected { after, said }
+    }
+}
+
+fn hint(status: WcStatus) -> &'static str {
+    match status {
+        WcStatus::RetryExcErr => {
+            ": the peer does not acknowledge; is it still running, and does the MTU pass the link?"
+        }
+        WcStatus::RnrRetryExcErr => ": the peer posted no receive in time",
+        _ => "",
+    }
+}
