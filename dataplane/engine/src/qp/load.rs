@@ -13,8 +13,8 @@ pub(super) const ATOMIC_LEN: u32 = 8;
 
 /// Puts a posted request at the end of the ring. One with a local fault goes there too: it ends with its status when all
 /// before it are complete.
-pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: SendWr) {
-    let checked = check(qp, &wr);
+pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr) {
+    let checked = check(qp, wr);
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
     let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
 
@@ -41,7 +41,7 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: SendWr) {
             wr.op.returns_data(),
         )
     });
-    wqe.op = wr.op;
+    wqe.op = std::mem::replace(&mut wr.op, SendOp::Send);
     wqe.fault = prepared.err();
     if wqe.fault.is_some() {
         return;

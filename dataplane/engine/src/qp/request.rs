@@ -1,7 +1,7 @@
 //! One request packet: what it looks like, and what its leaving changes (rocev2 facts, transport sections 5, 7, 8 and 20).
 
 use super::flight::{Wqe, offset};
-use super::requester::Cursor;
+use super::outstanding::Cursor;
 use super::{Qp, QpType, retry};
 use crate::Nanos;
 use crate::counters::Counter;
@@ -26,12 +26,12 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
     let (template, dest_qpn) = match (&wqe.op, &qp.path) {
         (SendOp::UdSend { ah, remote_qpn, .. }, _) => (&ah.template, *remote_qpn),
         (_, Some(path)) => (&path.template, qp.attr.dest_qpn),
-        // A connected QP in RTS has a path.
-        (_, None) => return Err(SinkError::Full),
+        // A connected QP in RTS has a path, and what it has no opcode for was refused: these two never happen, and would
+        // end the request.
+        (_, None) => return Err(SinkError::RegionGone),
     };
-    let Some(opcode) = Opcode::of(qp.qp_type.service(), operation(&wqe.op), position) else {
-        return Err(SinkError::Full);
-    };
+    let opcode =
+        Opcode::of(qp.qp_type.service(), operation(&wqe.op), position).ok_or(SinkError::RegionGone)?;
     let payload = payload(wqe, packet, mtu);
     let bth = Bth {
         solicited: wqe.flags.contains(crate::SendFlags::SOLICITED) && position.ends() && rouses(&wqe.op),

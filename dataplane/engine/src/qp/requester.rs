@@ -1,221 +1,24 @@
 //! The requester: what a send queue transmits next (rocev2 facts, transport sections 5, 19 and 20).
 //!
-//! All of what is sent and unfinished lies in a ring ([`Flight`]). `una` is the oldest PSN without an answer; the cursor
-//! names the next packet, new or again. Going back is moving the cursor to `una`. A full sink leaves the cursor where it is.
+//! Requests are taken from the send queue one by one, each when the packets of the one before have left and the window has
+//! room, so whoever waits waits where posters see it. What is sent and unfinished lies in [`Requester`].
 
-use super::flight::{Flight, Wqe, offset};
+pub(crate) use super::outstanding::Requester;
+
+use super::flight::{Wqe, offset};
+use super::outstanding::MAX_OUTSTANDING;
 use super::{Ctx, Poll, Qp, QpState, QpType, complete, load, request};
-use crate::Nanos;
-use crate::limits::{WINDOW_MAX, WINDOW_MIN, WINDOW_START};
 use crate::memory::Memory;
 use crate::packet::{PacketSink, SinkError};
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
-use wire::Psn;
-
-/// Half of the PSN space: beyond that an old packet could not be told from a new one.
-const MAX_OUTSTANDING: u32 = 1 << 23;
-
-/// A packet of a request in the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cursor {
-    /// The request.
-    pub seq: u32,
-    /// Which of its packets.
-    pub packet: u32,
-}
-
-/// The sending half of a QP.
-#[derive(Debug)]
-pub(crate) struct Requester {
-    pub flight: Flight,
-    /// The next packet to send.
-    pub cursor: Cursor,
-    /// The oldest PSN without an answer.
-    pub una: Psn,
-    /// The PSN after all that was ever sent, expected READ responses among it.
-    pub sent_end: Psn,
-    /// PSNs that may be outstanding.
-    pub window: u32,
-    /// READs and atomics started and not finished.
-    pub rd_atomic: u32,
-    /// Packets since the last one with AckReq.
-    pub since_ack_req: u32,
-    /// Steps taken of `retry_cnt` since the last progress.
-    pub retries: u8,
-    /// Steps taken of `rnr_retry` since the last progress.
-    pub rnr_retries: u8,
-    /// When the ACK timer fires, or the RNR timer while that runs.
-    pub deadline: Option<Nanos>,
-    /// The peer was not ready: everything waits for the timer.
-    pub rnr_wait: bool,
-    /// It went back to `una` and has seen no progress since: more signs of the same gap mean nothing new.
-    pub recovering: bool,
-    /// What had been sent when it last went back for a gap. ACKs up to there may be answers to duplicates.
-    pub recover_end: Option<Psn>,
-}
-
-/// How far an acknowledgement went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Advance {
-    /// Requests that are finished, from the oldest on.
-    pub finished: u32,
-    /// PSNs that are done.
-    pub packets: u32,
-    /// It stopped before a READ or atomic that it covers and whose response has not come.
-    pub lost_response: bool,
-}
-
-impl Requester {
-    /// A requester for a send queue of `depth`. Everything it needs is allocated here.
-    pub fn new(depth: u32) -> Self {
-        Requester {
-            flight: Flight::new(depth),
-            cursor: Cursor { seq: 0, packet: 0 },
-            una: Psn::new(0),
-            sent_end: Psn::new(0),
-            window: WINDOW_START,
-            rd_atomic: 0,
-            since_ack_req: 0,
-            retries: 0,
-            rnr_retries: 0,
-            deadline: None,
-            rnr_wait: false,
-            recovering: false,
-            recover_end: None,
-        }
-    }
-
-    /// Starts afresh: nothing in flight, next PSN `sq_psn` (RESET, and RTR → RTS).
-    pub fn reset(&mut self, sq_psn: Psn) {
-        self.flight.clear();
-        self.sent_end = sq_psn;
-        self.forget();
-        self.window = WINDOW_START;
-    }
-
-    /// Nothing is in flight any more, and nothing is waited for: the ring was emptied.
-    pub fn forget(&mut self) {
-        self.una = self.sent_end;
-        self.cursor = Cursor { seq: self.flight.tail(), packet: 0 };
-        self.rd_atomic = 0;
-        self.since_ack_req = 0;
-        self.retries = 0;
-        self.rnr_retries = 0;
-        self.deadline = None;
-        self.rnr_wait = false;
-        self.recovering = false;
-        self.recover_end = None;
-    }
-
-    /// When the ACK or RNR timer fires.
-    pub fn deadline(&self) -> Option<Nanos> {
-        self.deadline
-    }
-
-    /// Nothing is in flight: every started message is sent and acknowledged.
-    pub fn is_drained(&self) -> bool {
-        // At most the last request in the ring has not started.
-        self.flight.oldest().is_none_or(|wqe| !wqe.started)
-    }
-
-    /// PSNs sent and not answered.
-    pub fn outstanding(&self) -> u32 {
-        offset(self.sent_end, self.una)
-    }
-
-    /// The PSN under the cursor.
-    pub fn cursor_psn(&self) -> Psn {
-        match self.at_end() {
-            true => self.sent_end,
-            false => self.flight.get(self.cursor.seq).first_psn.add(self.cursor.packet),
-        }
-    }
-
-    /// All requests in the ring are sent.
-    pub fn at_end(&self) -> bool {
-        self.cursor.seq == self.flight.tail()
-    }
-
-    /// Moves the cursor to the oldest packet without an answer.
-    pub fn go_back(&mut self) {
-        let packet = self.flight.oldest().map_or(0, |wqe| wqe.done_before(self.una));
-        self.cursor = Cursor { seq: self.flight.head(), packet };
-    }
-
-    /// Moves `una` over the first `count` outstanding PSNs, as far as requests go that an ACK completes. Requests
-    /// that were done without a packet are passed by. The ring itself is not changed.
-    pub fn advance(&mut self, count: u32) -> Advance {
-        let mut advance = Advance { finished: 0, packets: 0, lost_response: false };
-        let mut seq = self.flight.head();
-        while seq != self.flight.tail() {
-            let wqe = self.flight.get(seq);
-            if wqe.fault.is_some() || !wqe.started {
-                break;
-            }
-            let left = wqe.packets - wqe.done_before(self.una);
-            let covered = left.min(count - advance.packets);
-            if covered > 0 && wqe.op.returns_data() {
-                // rocev2 facts: an ACK beyond an unfinished READ or atomic is an implied NAK.
-                advance.lost_response = covered == left;
-                break;
-            }
-            self.una = self.una.add(covered);
-            advance.packets += covered;
-            if covered < left {
-                break;
-            }
-            advance.finished += 1;
-            seq = seq.wrapping_add(1);
-        }
-        advance
-    }
-
-    /// Answers came for `packets` PSNs: retries are restored, the window grows, the timer starts again.
-    pub fn progress(&mut self, packets: u32, ack_deadline: Option<Nanos>) {
-        self.retries = 0;
-        self.rnr_retries = 0;
-        self.rnr_wait = false;
-        self.recovering = false;
-        self.window = self.window.saturating_add(packets).min(WINDOW_MAX);
-        if self.recover_end.is_some_and(|end| !self.una.is_before(end)) {
-            self.recover_end = None;
-        }
-        // With everything behind `una` still to be sent again there is nothing to wait for.
-        self.deadline = if self.cursor_psn() == self.una { None } else { ack_deadline };
-    }
-
-    /// A cursor that `una` has overtaken goes along with it.
-    pub fn follow_una(&mut self) {
-        if let Some(oldest) = self.flight.oldest()
-            && self.cursor.seq == self.flight.head()
-        {
-            self.cursor.packet = self.cursor.packet.max(oldest.done_before(self.una));
-        }
-    }
-
-    /// Packets were lost: half the window.
-    pub fn shrink_window(&mut self) {
-        self.window = (self.window / 2).max(WINDOW_MIN);
-    }
-
-    /// Frees the oldest place in the ring; the cursor does not stay behind.
-    pub fn pop(&mut self) -> &mut Wqe {
-        if self.cursor.seq == self.flight.head() {
-            self.cursor = Cursor { seq: self.cursor.seq.wrapping_add(1), packet: 0 };
-        }
-        let returns_data = self.flight.oldest().is_some_and(|wqe| wqe.started && wqe.op.returns_data());
-        self.rd_atomic -= u32::from(returns_data);
-        self.flight.pop()
-    }
-}
 
 /// What the send queue can do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// Nothing before another input comes.
     Nothing,
-    /// Take a request from the send queue.
+    /// Take a request from the send queue, if one waits there.
     Load,
     /// Do the request under the cursor, which needs no packet.
     Local,
@@ -230,7 +33,7 @@ fn next(qp: &Qp) -> Next {
     }
     if req.at_end() {
         let starts = qp.state == QpState::Rts && req.outstanding() < req.window;
-        return if starts && qp.shared.sq().waiting() > 0 { Next::Load } else { Next::Nothing };
+        return if starts { Next::Load } else { Next::Nothing };
     }
     let wqe = req.flight.get(req.cursor.seq);
     if wqe.fault.is_some() || (!wqe.started && !may_start(qp, wqe)) {
@@ -264,7 +67,11 @@ fn may_start(qp: &Qp, wqe: &Wqe) -> bool {
 
 /// There may be something to send: a cheap look.
 pub(crate) fn may_send(qp: &Qp) -> bool {
-    next(qp) != Next::Nothing
+    match next(qp) {
+        Next::Nothing => false,
+        Next::Load => qp.shared.sq().waiting() > 0,
+        Next::Local | Next::Packet => true,
+    }
 }
 
 /// Sends the next request packet if there is one and rules and window allow.
@@ -274,8 +81,8 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
             Next::Nothing => return Poll::Idle,
             Next::Load => match qp.shared.sq().pop() {
                 None => return Poll::Idle,
-                Some(wr) => {
-                    load::load(qp, ctx, wr);
+                Some(mut wr) => {
+                    load::load(qp, ctx, &mut wr);
                     complete::settle(qp, ctx);
                     if qp.req.at_end() {
                         return Poll::Sent(0);

@@ -1,0 +1,204 @@
+//! What a send queue has outstanding: the ring of requests, the oldest PSN without an answer (`una`), and the cursor that
+//! names the next packet, new or again. Going back is moving the cursor to `una`; a full sink leaves it where it is.
+
+use super::flight::{Flight, Wqe, offset};
+use crate::Nanos;
+use crate::limits::{WINDOW_MAX, WINDOW_MIN, WINDOW_START};
+use wire::Psn;
+
+/// Half of the PSN space: beyond that an old packet could not be told from a new one.
+pub(super) const MAX_OUTSTANDING: u32 = 1 << 23;
+
+/// A packet of a request in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    /// The request.
+    pub seq: u32,
+    /// Which of its packets.
+    pub packet: u32,
+}
+
+/// The sending half of a QP.
+#[derive(Debug)]
+pub(crate) struct Requester {
+    pub flight: Flight,
+    /// The next packet to send.
+    pub cursor: Cursor,
+    /// The oldest PSN without an answer.
+    pub una: Psn,
+    /// The PSN after all that was ever sent, expected READ responses among it.
+    pub sent_end: Psn,
+    /// PSNs that may be outstanding.
+    pub window: u32,
+    /// READs and atomics started and not finished.
+    pub rd_atomic: u32,
+    /// Packets since the last one with AckReq.
+    pub since_ack_req: u32,
+    /// Steps taken of `retry_cnt` since the last progress.
+    pub retries: u8,
+    /// Steps taken of `rnr_retry` since the last progress.
+    pub rnr_retries: u8,
+    /// When the ACK timer fires, or the RNR timer while that runs.
+    pub deadline: Option<Nanos>,
+    /// The peer was not ready: everything waits for the timer.
+    pub rnr_wait: bool,
+    /// It went back to `una` and has seen no progress since: more signs of the same gap mean nothing new.
+    pub recovering: bool,
+    /// What had been sent when it last went back for a gap. ACKs up to there may be answers to duplicates.
+    pub recover_end: Option<Psn>,
+}
+
+/// How far an acknowledgement went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Advance {
+    /// Requests that are finished, from the oldest on.
+    pub finished: u32,
+    /// PSNs that are done.
+    pub packets: u32,
+    /// It stopped before a READ or atomic that it covers and whose response has not come.
+    pub lost_response: bool,
+}
+
+impl Requester {
+    /// A requester for a send queue of `depth`. Everything it needs is allocated here.
+    pub fn new(depth: u32) -> Self {
+        Requester {
+            flight: Flight::new(depth),
+            cursor: Cursor { seq: 0, packet: 0 },
+            una: Psn::new(0),
+            sent_end: Psn::new(0),
+            window: WINDOW_START,
+            rd_atomic: 0,
+            since_ack_req: 0,
+            retries: 0,
+            rnr_retries: 0,
+            deadline: None,
+            rnr_wait: false,
+            recovering: false,
+            recover_end: None,
+        }
+    }
+
+    /// Starts afresh: nothing in flight, next PSN `sq_psn` (RESET, and RTR → RTS).
+    pub fn reset(&mut self, sq_psn: Psn) {
+        self.flight.clear();
+        self.sent_end = sq_psn;
+        self.forget();
+        self.window = WINDOW_START;
+    }
+
+    /// Nothing is in flight any more, and nothing is waited for: the ring was emptied.
+    pub fn forget(&mut self) {
+        self.una = self.sent_end;
+        self.cursor = Cursor { seq: self.flight.tail(), packet: 0 };
+        self.rd_atomic = 0;
+        self.since_ack_req = 0;
+        self.retries = 0;
+        self.rnr_retries = 0;
+        self.deadline = None;
+        self.rnr_wait = false;
+        self.recovering = false;
+        self.recover_end = None;
+    }
+
+    /// When the ACK or RNR timer fires.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.deadline
+    }
+
+    /// Nothing is in flight: every started message is sent and acknowledged.
+    pub fn is_drained(&self) -> bool {
+        // At most the last request in the ring has not started.
+        self.flight.oldest().is_none_or(|wqe| !wqe.started)
+    }
+
+    /// PSNs sent and not answered.
+    pub fn outstanding(&self) -> u32 {
+        offset(self.sent_end, self.una)
+    }
+
+    /// The PSN under the cursor.
+    pub fn cursor_psn(&self) -> Psn {
+        match self.at_end() {
+            true => self.sent_end,
+            false => self.flight.get(self.cursor.seq).first_psn.add(self.cursor.packet),
+        }
+    }
+
+    /// All requests in the ring are sent.
+    pub fn at_end(&self) -> bool {
+        self.cursor.seq == self.flight.tail()
+    }
+
+    /// Moves the cursor to the oldest packet without an answer.
+    pub fn go_back(&mut self) {
+        let packet = self.flight.oldest().map_or(0, |wqe| wqe.done_before(self.una));
+        self.cursor = Cursor { seq: self.flight.head(), packet };
+    }
+
+    /// Moves `una` over the first `count` outstanding PSNs, as far as requests go that an ACK completes. Requests
+    /// that were done without a packet are passed by. The ring itself is not changed.
+    pub fn advance(&mut self, count: u32) -> Advance {
+        let mut advance = Advance { finished: 0, packets: 0, lost_response: false };
+        let mut seq = self.flight.head();
+        while seq != self.flight.tail() {
+            let wqe = self.flight.get(seq);
+            if wqe.fault.is_some() || !wqe.started {
+                break;
+            }
+            let left = wqe.packets - wqe.done_before(self.una);
+            let covered = left.min(count - advance.packets);
+            if covered > 0 && wqe.op.returns_data() {
+                // rocev2 facts: an ACK beyond an unfinished READ or atomic is an implied NAK.
+                advance.lost_response = covered == left;
+                break;
+            }
+            self.una = self.una.add(covered);
+            advance.packets += covered;
+            if covered < left {
+                break;
+            }
+            advance.finished += 1;
+            seq = seq.wrapping_add(1);
+        }
+        advance
+    }
+
+    /// Answers came for `packets` PSNs: retries are restored, the window grows, the timer starts again.
+    pub fn progress(&mut self, packets: u32, ack_deadline: Option<Nanos>) {
+        self.retries = 0;
+        self.rnr_retries = 0;
+        self.rnr_wait = false;
+        self.recovering = false;
+        self.window = self.window.saturating_add(packets).min(WINDOW_MAX);
+        if self.recover_end.is_some_and(|end| !self.una.is_before(end)) {
+            self.recover_end = None;
+        }
+        // With everything behind `una` still to be sent again there is nothing to wait for.
+        self.deadline = if self.cursor_psn() == self.una { None } else { ack_deadline };
+    }
+
+    /// A cursor that `una` has overtaken goes along with it.
+    pub fn follow_una(&mut self) {
+        if let Some(oldest) = self.flight.oldest()
+            && self.cursor.seq == self.flight.head()
+        {
+            self.cursor.packet = self.cursor.packet.max(oldest.done_before(self.una));
+        }
+    }
+
+    /// Packets were lost: half the window.
+    pub fn shrink_window(&mut self) {
+        self.window = (self.window / 2).max(WINDOW_MIN);
+    }
+
+    /// Frees the oldest place in the ring; the cursor does not stay behind.
+    pub fn pop(&mut self) -> &mut Wqe {
+        if self.cursor.seq == self.flight.head() {
+            self.cursor = Cursor { seq: self.cursor.seq.wrapping_add(1), packet: 0 };
+        }
+        let returns_data = self.flight.oldest().is_some_and(|wqe| wqe.started && wqe.op.returns_data());
+        self.rd_atomic -= u32::from(returns_data);
+        self.flight.pop()
+    }
+}
