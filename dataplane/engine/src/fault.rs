@@ -166,3 +166,73 @@ impl From<KeyFault> for Fault {
         Fault::RemoteAccess
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    /// The whole table: whoever changes a row sees here what changes for whom. In each line: the fault; RC's answer, with
+    /// a `!` when it ends the QP; the status of the receive or the event; RC's counter; what UC and UD do.
+    #[test]
+    fn the_table_is_as_agreed() {
+        let mut table = String::new();
+        for fault in Fault::ALL {
+            let [rc, uc, ud] = [QpType::Rc, QpType::Uc, QpType::Ud].map(|service| fault.row(service));
+            assert_eq!(uc, ud);
+            assert_eq!(uc.answer, Answer::Silence);
+            let answer = match rc.answer {
+                Answer::Nak(code) => format!("{:#04x}", 0x60 + code as u8),
+                Answer::Rnr => "RNR".into(),
+                Answer::Silence => "-".into(),
+            };
+            let end = |row: FaultRow| match row.fatal {
+                true => format!("! {:?}/{:?}", row.receive_status, row.event),
+                false => String::new(),
+            };
+            writeln!(
+                table,
+                "{:2} {fault:?}: {answer}{} {} {} | {}{}",
+                fault as u32,
+                end(rc),
+                rc.counter.name(),
+                rc.drop.name(),
+                uc.drop.name(),
+                end(uc)
+            )
+            .unwrap();
+        }
+        assert_eq!(table, AGREED.trim_start_matches('\n'));
+    }
+
+    const AGREED: &str = "
+ 1 PsnAhead: 0x60 out_of_sequence drop_ahead_of_sequence | drop_uc_broken_message
+ 2 NoReceive: RNR out_of_buffer drop_receiver_not_ready | drop_no_receive
+ 3 OpcodeSequence: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_uc_broken_message
+ 4 OpcodeUnsupported: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+ 5 OperationNotEnabled: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+ 6 PacketLength: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+ 7 RethLength: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+ 8 RethTooLong: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+ 9 ReceiveTooShort: 0x61! LocLenErr/QpReqErr resp_local_length_error drop_refused | drop_receive_unusable
+10 TooManyRdAtomic: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+11 AtomicMisaligned: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+12 RemoteAccess: 0x62! RemAccessErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
+13 ReceiveUnusable: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_receive_unusable! LocProtErr/QpFatal
+14 InvalidateRefused: 0x62! RemInvReqErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
+";
+
+    #[test]
+    fn every_row_stands_at_its_number() {
+        for (i, (fault, row)) in Fault::ALL.iter().zip(&ROWS).enumerate() {
+            assert_eq!((*fault as usize, row.fault), (i + 1, *fault));
+        }
+    }
+
+    #[test]
+    fn a_key_fault_is_a_remote_access_fault() {
+        for fault in [KeyFault::Unknown, KeyFault::WrongPd, KeyFault::Access, KeyFault::Range] {
+            assert_eq!(Fault::from(fault), Fault::RemoteAccess);
+        }
+    }
+}

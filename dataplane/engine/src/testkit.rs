@@ -61,7 +61,7 @@ impl HeapMemory {
     }
 
     fn change(&self, at: Span, new: impl FnOnce(u64) -> u64) -> Result<u64, RegionGone> {
-        assert!(at.len() == 8 && at.offset().is_multiple_of(8), "an atomic is eight aligned bytes: {at:?}");
+        assert_eq!(at.len(), 8, "an atomic is eight bytes");
         self.at(at, |bytes| {
             let mut eight = [0; 8];
             eight.copy_from_slice(bytes);
@@ -322,18 +322,27 @@ impl Rig {
 
     /// A QP in `state` (RESET, INIT, RTR, RTS, SQD or ERR).
     pub fn with(qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
-        Rig::with_capacities(qp_type, state, attr, 64, 256)
+        Rig::build(QPN, qp_type, state, attr, 64, 256)
+    }
+
+    /// As [`with`](Self::with), under another number.
+    pub fn numbered(qpn: Qpn, qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
+        Rig::build(qpn, qp_type, state, attr, 64, 256)
     }
 
     /// As [`with`](Self::with), with so many work requests in each queue and completions in each CQ.
     pub fn with_capacities(qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
+        Rig::build(QPN, qp_type, state, attr, depth, cqes)
+    }
+
+    fn build(qpn: Qpn, qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
         let memory = HeapMemory::default();
         let events = Arc::new(EventQueue::new(64));
         let send_cq = Arc::new(CompletionQueue::new(1, cqes, || {}));
         let recv_cq = Arc::new(CompletionQueue::new(2, cqes, || {}));
         let sq = SendQueue::new(depth, limits::MAX_SGE, limits::MAX_INLINE);
         let rq = Arc::new(RecvQueue::new(depth, limits::MAX_SGE));
-        let shared = Arc::new(QpShared::new(QPN, qp_type, sq, rq));
+        let shared = Arc::new(QpShared::new(qpn, qp_type, sq, rq));
         let mut engine =
             Engine::new(EngineConfig { max_qps: 4, max_mrs: 16 }, memory.clone(), Arc::clone(&events));
         let init = QpInit {
@@ -383,12 +392,16 @@ impl Rig {
         let rule = crate::qp::rule(self.qp_type, from, to).expect("the move exists");
         let attr = QpAttr { state: to, ..self.attr.clone() };
         let mask = rule.required | QpAttrMask::STATE;
-        self.engine.modify_qp(self.now, QPN, &attr, mask).expect("the attributes are right");
+        self.engine.modify_qp(self.now, self.qpn(), &attr, mask).expect("the attributes are right");
+    }
+
+    fn qpn(&self) -> Qpn {
+        self.shared.qpn()
     }
 
     /// The QP's state.
     pub fn state(&self) -> QpState {
-        self.engine.qp(QPN).expect("the rig's QP exists").state()
+        self.engine.qp(self.qpn()).expect("the rig's QP exists").state()
     }
 
     /// A counter of the QP.
@@ -451,12 +464,12 @@ impl Rig {
 
     fn doorbell(&mut self) {
         self.shared.answer();
-        self.engine.on_doorbell(self.now, QPN);
+        self.engine.on_doorbell(self.now, self.qpn());
     }
 
     /// A packet of the peer to the rig's QP.
     pub fn packet(&self, op: Operation, at: Position, psn: u32, payload: &[u8]) -> Packet {
-        Packet::new(self.qp_type, op, at, QPN, Psn::new(psn), payload)
+        Packet::new(self.qp_type, op, at, self.qpn(), Psn::new(psn), payload)
     }
 
     /// A packet of the peer arrives.
@@ -470,6 +483,22 @@ impl Rig {
         let frame = Frame::parse(bytes, bytes.len()).expect("a frame that parses");
         let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
         let packet = RxPacket { frame: &frame, head: bytes, payload: Payload::contiguous(payload) };
+        self.engine.on_packet(self.now, &packet);
+    }
+
+    /// A packet arrives in a buffer of segments: its payload is cut into pieces of these lengths, and the rest.
+    pub fn deliver_cut(&mut self, packet: &Packet, lengths: &[usize]) {
+        let bytes = packet.frame(&self.from_peer);
+        let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");
+        let (first, mut later) = packet.payload.split_at(lengths[0]);
+        let mut rest = Vec::new();
+        for &len in &lengths[1..] {
+            let (piece, behind) = later.split_at(len);
+            rest.push(piece);
+            later = behind;
+        }
+        rest.push(later);
+        let packet = RxPacket { frame: &frame, head: &bytes, payload: Payload::segmented(first, &rest) };
         self.engine.on_packet(self.now, &packet);
     }
 

@@ -11,8 +11,8 @@ use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use wire::{
-    Aeth, AtomicAckEth, Bth, ExtHeaders, ExtKind, NakCode, Opcode, OpcodeInfo, Operation, Position, Psn, RKey, Service,
-    Syndrome,
+    Aeth, AtomicAckEth, Bth, ExtHeaders, ExtKind, NakCode, Opcode, OpcodeInfo, Operation, Position, Psn,
+    RKey, Service, Syndrome,
 };
 
 /// The ACK or NAK that is to be sent when the slots have sent theirs.

@@ -70,6 +70,11 @@ impl Responder {
         *self = Responder { expected: rq_psn, slots: Slots::new(max_dest_rd_atomic), ..Responder::new() };
     }
 
+    /// Keeps `max_dest_rd_atomic` READs and atomics from now on (SQD → SQD). Allocates.
+    pub fn resize(&mut self, max_dest_rd_atomic: u8) {
+        self.slots.resize(max_dest_rd_atomic);
+    }
+
     /// A response waits to be sent.
     pub fn has_response(&self) -> bool {
         self.slots.has_pending() || self.outbox.has_any()

@@ -73,6 +73,17 @@ impl Slots {
         Slots { ring: Vec::with_capacity(limit), limit, filled: 0, next: 0 }
     }
 
+    /// Another number of slots. What was answered and is to be answered stays, the newest if not all fit.
+    pub fn resize(&mut self, max_dest_rd_atomic: u8) {
+        let mut other = Slots::new(max_dest_rd_atomic);
+        let from = self.first_kept().max(self.filled.saturating_sub(other.limit as u64));
+        other.ring.extend((from..self.filled).filter_map(|number| self.ring.get(self.place(number)?)));
+        other.filled = other.ring.len() as u64;
+        other.next = self.next.saturating_sub(from).min(other.filled);
+        other.find_pending();
+        *self = other;
+    }
+
     /// Another READ or atomic may be taken: there are slots, and the oldest has its answer.
     pub fn has_room(&self) -> bool {
         self.limit > 0 && (self.ring.len() < self.limit || self.oldest().is_some_and(|slot| slot.answered))

@@ -18,8 +18,9 @@ pub use wire::{
 pub const FIRST: u32 = 0x100;
 /// Its path MTU.
 pub const MTU: usize = 256;
-/// All rights of a region.
-pub const ALL: Access = Access::all();
+/// All rights that matter here.
+pub const ALL: Access =
+    Access::LOCAL_WRITE.union(Access::REMOTE_WRITE).union(Access::REMOTE_READ).union(Access::REMOTE_ATOMIC);
 
 /// A sent Acknowledge packet: PSN, syndrome, MSN.
 pub type Ack = (u32, Syndrome, u32);

@@ -1,4 +1,16 @@
 //! Dialogues with the responder: a QP in this state, this packet in, exactly these packets and completions out.
 
+mod admission;
+mod any_packet;
+mod atomic;
+mod drops;
+mod duplicates;
+mod faults;
 mod help;
+mod order;
+mod read;
 mod send;
+mod sequence;
+mod uc;
+mod ud;
+mod write;
