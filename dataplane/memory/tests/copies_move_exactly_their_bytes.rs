@@ -46,7 +46,8 @@ fn a_buffer_is_zeroed_page_aligned_and_bounded() {
     buffer.fill(98, 2, 7).unwrap();
     assert_eq!((buffer.load_u8(97), buffer.load_u8(98), buffer.load_u8(99)), (Ok(0), Ok(7), Ok(7)));
     assert!(Buffer::new(0).is_err());
-    assert!(Buffer::new(usize::MAX / 2).is_err());
+    // Miri takes the program down where the system says no.
+    assert!(cfg!(miri) || Buffer::new(usize::MAX / 2).is_err());
 }
 
 /// A program that polls the last byte finds all others in place.

@@ -115,6 +115,11 @@ impl PortLink {
         self.slow.pop()
     }
 
+    /// True when no frame waits for [`take_slow`](Self::take_slow).
+    pub fn slow_is_empty(&self) -> bool {
+        self.slow.is_empty()
+    }
+
     /// What the control thread sleeps on: woken when a frame came for [`take_slow`](Self::take_slow).
     pub fn slow_waker(&self) -> &Waker {
         &self.slow_waker

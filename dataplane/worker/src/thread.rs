@@ -40,9 +40,7 @@ impl Worker {
         let name = self.name().chars().take(15).collect();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             // Pinned first: DPDK notes where the thread runs.
-            if let Some(core) =
-                core.filter(|&id| !core_affinity::set_for_current(core_affinity::CoreId { id }))
-            {
+            if let Some(core) = core.filter(|&core| !pin(core)) {
                 let _ = started.send(Err(SpawnError::Pin(core)));
                 return;
             }
@@ -59,6 +57,12 @@ impl Worker {
         start.recv().unwrap_or(Err(SpawnError::Died))?;
         Ok(WorkerThread { handle, thread: Some(thread) })
     }
+}
+
+/// Binds this thread to a core; false when there is no such core for it.
+fn pin(core: usize) -> bool {
+    let allowed = core_affinity::get_core_ids().unwrap_or_default();
+    allowed.into_iter().find(|id| id.id == core).is_some_and(core_affinity::set_for_current)
 }
 
 impl WorkerThread {

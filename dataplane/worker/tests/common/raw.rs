@@ -3,7 +3,14 @@
 use super::{Place, Side};
 use dpdk::{Mbuf, MbufBurst, Mempool};
 use std::net::Ipv4Addr;
-use wire::{Addressing, Bth, ExtHeaders, HeaderTemplate, RoceVersion, build_frame};
+use wire::{Addressing, Bth, ExtHeaders, HeaderTemplate, Opcode, RoceVersion, build_frame};
+
+/// RC SEND Only.
+pub const SEND_ONLY: Opcode = Opcode(0x04);
+/// RC WRITE Only.
+pub const WRITE_ONLY: Opcode = Opcode(0x0A);
+/// UD SEND Only.
+pub const UD_SEND_ONLY: Opcode = Opcode(0x64);
 
 /// The way from one place to the other.
 pub fn way(from: Place, to: Place) -> Addressing {

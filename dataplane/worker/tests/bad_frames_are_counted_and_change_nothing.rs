@@ -1,0 +1,177 @@
+//! Every way to bend a frame: counted by its name, nothing else happens. What is not RoCE goes to the control thread.
+
+mod common;
+
+use common::qp::{PSN, TestMr, TestQp};
+use common::raw::{SEND_ONLY, WRITE_ONLY, arp, roce, way};
+use common::{Driven, Endpoint, Place, Shape, Side, settle, sides};
+use engine::QpType;
+use std::net::Ipv4Addr;
+use wire::{Bth, ExtHeaders, FrameError, Gid, Mac, Mtu, OnesComplement, Psn, Qpn, RKey, Reth, RoceVersion};
+use worker::Drop;
+
+const QPN: Qpn = Qpn::new(0x77);
+
+/// Where things are in an IPv4 frame.
+const IP: usize = 14;
+const UDP: usize = 34;
+const BTH: usize = 42;
+
+/// A peer by hand and an endpoint with a connected QP and a region.
+fn rig(name: &str) -> (Side, Driven, TestQp, TestMr) {
+    let shape = Shape::default();
+    let (peer, side) = sides(name, &shape);
+    let driven = Endpoint::new(side, &shape).driven();
+    let qp = driven.end.create_qp(0, QPN, QpType::Rc);
+    driven.end.connect(&qp, Qpn::new(0x99), Mtu::Mtu1024);
+    let mr = driven.end.register(0x1234, 4096);
+    (peer, driven, qp, mr)
+}
+
+/// A WRITE of `payload` that the QP would execute.
+fn write(from: Place, to: Place, mr: &TestMr, payload: &[u8]) -> Vec<u8> {
+    write_by(&way(from, to), mr, payload)
+}
+
+fn write_by(way: &wire::Addressing, mr: &TestMr, payload: &[u8]) -> Vec<u8> {
+    let remote = mr.remote(0);
+    let reth = Reth { va: remote.addr, rkey: RKey::new(remote.rkey.value()), dma_len: payload.len() as u32 };
+    let bth = Bth { ack_req: true, ..Bth::new(WRITE_ONLY, QPN, Psn::new(PSN)) };
+    roce(way, &bth, &ExtHeaders::EMPTY.with(reth), payload)
+}
+
+fn fix_ip_checksum(frame: &mut [u8]) {
+    frame[IP + 10..IP + 12].fill(0);
+    let mut sum = OnesComplement::default();
+    sum.bytes(&frame[IP..IP + 20]);
+    let checksum = sum.checksum().to_be_bytes();
+    frame[IP + 10..IP + 12].copy_from_slice(&checksum);
+}
+
+/// A good frame bent so that the parser refuses it for each reason.
+fn bent(reason: FrameError, from: Place, to: Place, mr: &TestMr) -> Vec<u8> {
+    let mut frame = write(from, to, mr, &[7; 64]);
+    match reason {
+        FrameError::EtherType => return arp(from, Ipv4Addr::new(10, 0, 0, 2)),
+        FrameError::NotUdp => frame[IP + 9] = 1,
+        FrameError::OtherPort => frame[UDP + 2] ^= 1,
+        FrameError::Truncated => frame.truncate(100),
+        FrameError::IpHeader => frame[IP] = 0x65,
+        FrameError::IpOptions => {
+            frame[IP] = 0x46;
+            frame.splice(UDP..UDP, [1, 1, 1, 0]);
+        }
+        FrameError::Fragment => frame[IP + 6] |= 0x20,
+        FrameError::IpChecksum => frame[IP + 10] ^= 0x10,
+        FrameError::IpLength => {
+            frame[IP + 2..IP + 4].copy_from_slice(&[0, 19]);
+            fix_ip_checksum(&mut frame);
+        }
+        FrameError::UdpLength => frame[UDP + 5] ^= 4,
+        FrameError::UdpChecksum => frame[UDP + 6..UDP + 8].copy_from_slice(&[0x12, 0x34]),
+        FrameError::GrhNextHeader => {
+            let mut way = way(from, to);
+            way.version = RoceVersion::V1;
+            frame = write_by(&way, mr, &[7; 64]);
+            frame[IP + 6] = 17;
+        }
+        FrameError::TooShort => {
+            frame[IP + 2..IP + 4].copy_from_slice(&[0, 36]);
+            frame[UDP + 4..UDP + 6].copy_from_slice(&[0, 16]);
+            fix_ip_checksum(&mut frame);
+        }
+        FrameError::UnknownOpcode => frame[BTH] = 0x1F,
+        FrameError::NegativePayload => {
+            let bth = Bth::new(SEND_ONLY, QPN, Psn::new(PSN));
+            frame = roce(&way(from, to), &bth, &ExtHeaders::EMPTY, &[]);
+            frame[BTH] = WRITE_ONLY.0;
+        }
+        FrameError::TransportVersion => frame[BTH + 1] |= 1,
+        FrameError::DestQpZero => frame[BTH + 5..BTH + 8].fill(0),
+        FrameError::BadIcrc => *frame.last_mut().unwrap() ^= 1,
+    }
+    frame
+}
+
+#[test]
+fn every_frame_error_is_counted_by_its_name() {
+    let (mut peer, driven, qp, mr) = rig("bent");
+    let before = driven.end.query(0, QPN);
+    for &reason in FrameError::ALL {
+        let frame = bent(reason, peer.at, peer.peer, &mr);
+        peer.send(0, std::slice::from_ref(&frame));
+        settle(&[&driven]);
+        let counters = driven.end.counters(0);
+        assert_eq!(counters.frame_errors(reason), 1, "{reason:?}: {}", driven.end.account());
+        assert!(counters.iter().any(|(name, value)| name == reason.name() && value == 1));
+        let slow = driven.end.link.take_slow().map(|mbuf| common::raw::bytes(&mbuf));
+        assert_eq!(slow, (!reason.is_roce()).then_some(frame), "{reason:?}");
+    }
+    let counters = driven.end.counters(0);
+    assert!(FrameError::ALL.iter().all(|&reason| counters.frame_errors(reason) == 1));
+    assert_eq!((counters.traffic.slow, counters.traffic.tx_frames), (3, 0), "nothing is answered");
+    let after = driven.end.query(0, QPN);
+    assert_eq!((after.attr.state, &after.counters), (before.attr.state, &before.counters));
+    assert_eq!(mr.bytes(0, 64), [0; 64]);
+    assert!(qp.receives.is_empty() && qp.sends.is_empty() && driven.end.events.poll().is_none());
+
+    // The QP waits where it waited.
+    let good = write(peer.at, peer.peer, &mr, &[7; 64]);
+    peer.send(0, &[good]);
+    settle(&[&driven]);
+    assert_eq!(mr.bytes(0, 64), [7; 64]);
+    assert_eq!(peer.receive(0).len(), 1, "one ACK");
+}
+
+#[test]
+fn frames_for_other_addresses_are_counted() {
+    let (mut peer, driven, _qp, mr) = rig("others");
+    let (me, you) = (peer.at, peer.peer);
+    let other_gid = Place { gid: Gid::from_v4([10, 0, 0, 3]), ..you };
+    let other_mac = Place { mac: Mac([2, 0, 0, 0, 0, 9]), ..you };
+    for (count, to) in [(1, other_gid), (2, other_mac)] {
+        let frame = write(me, to, &mr, &[7; 64]);
+        peer.send(0, &[frame]);
+        settle(&[&driven]);
+        assert_eq!(driven.end.counters(0).dropped(Drop::NotOurAddress), count);
+    }
+    assert_eq!(mr.bytes(0, 64), [0; 64]);
+}
+
+#[test]
+fn a_frame_in_more_pieces_than_fit_is_counted() {
+    let (mut peer, driven, _qp, mr) = rig("pieces");
+    let frame = write(peer.at, peer.peer, &mr, &[7; 64]);
+    let pieces: Vec<&[u8]> = frame.chunks(1).collect();
+    let mbuf = common::raw::packet(&peer.pool, &pieces);
+    peer.send_mbuf(0, mbuf);
+    settle(&[&driven]);
+    assert_eq!(driven.end.counters(0).dropped(Drop::TooManySegments), 1);
+    assert_eq!(mr.bytes(0, 64), [0; 64]);
+}
+
+/// Frames may come in pieces cut anywhere: headers and payload are found all the same.
+#[test]
+fn a_frame_in_pieces_is_executed() {
+    let (mut peer, driven, _qp, mr) = rig("cut");
+    let payload: Vec<u8> = (0..1000).map(|at| at as u8 ^ 0x5A).collect();
+    let cuts: [&[usize]; 6] =
+        [&[1], &[13, 14, 40], &[42, 50, 54, 69, 70, 71], &[127], &[128, 129], &[500, 1073]];
+    for (n, cuts) in cuts.into_iter().enumerate() {
+        // The next PSN each time.
+        let bth = Bth { ack_req: true, ..Bth::new(WRITE_ONLY, QPN, Psn::new(PSN + n as u32)) };
+        let remote = mr.remote(n);
+        let reth = Reth { va: remote.addr, rkey: remote.rkey, dma_len: payload.len() as u32 };
+        let frame = roce(&way(peer.at, peer.peer), &bth, &ExtHeaders::EMPTY.with(reth), &payload);
+        let mut pieces = Vec::new();
+        let mut begin = 0;
+        for &cut in cuts.iter().chain([&frame.len()]) {
+            pieces.push(&frame[begin..cut]);
+            begin = cut;
+        }
+        let mbuf = common::raw::packet(&peer.pool, &pieces);
+        peer.send_mbuf(0, mbuf);
+        settle(&[&driven]);
+        assert_eq!(mr.bytes(n, payload.len()), payload, "cut at {cuts:?}: {}", driven.end.account());
+    }
+}
