@@ -38,6 +38,9 @@ impl Qp {
                 self.set_state(to);
             }
             QpState::Sqd => {
+                if mask.contains(QpAttrMask::MAX_DEST_RD_ATOMIC) {
+                    self.resp.resize(attr.max_dest_rd_atomic);
+                }
                 self.set_state(to);
                 // A queue with nothing in flight has drained already.
                 complete::settle(self, ctx);
@@ -90,3 +93,6 @@ fn take_attributes(to: &mut QpAttr, from: &QpAttr, mask: QpAttrMask) {
         DEST_QPN => dest_qpn,
     }
 }
+
+#[cfg(test)]
+mod tests;
