@@ -3,7 +3,8 @@
 use crate::memory::VecMemory;
 use crate::sink::FrameSink;
 use engine::{
-    Access, Counters, Engine, EngineConfig, EventQueue, MemoryRegion, Nanos, Payload, PdId, RegionId, RxPacket, Sge,
+    Access, Counters, Engine, EngineConfig, EventQueue, MemoryRegion, Nanos, Payload, PdId, RegionId,
+    RxPacket, Sge,
 };
 use std::sync::Arc;
 use wire::{Frame, FrameError, Gid, LKey, Mac, Qpn, RKey};

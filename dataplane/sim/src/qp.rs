@@ -85,13 +85,21 @@ impl World {
             sq_sig_all: false,
             port_mtu: Mtu::Mtu4096,
         };
-        self.endpoints[endpoint.0].engines[0].create_qp(init).expect("a world has room for 64 QPs per endpoint");
+        self.endpoints[endpoint.0].engines[0]
+            .create_qp(init)
+            .expect("a world has room for 64 QPs per endpoint");
         self.qps.push(qp);
         id
     }
 
     /// Two QPs of a connected type, connected to each other and in RTS.
-    pub fn connect(&mut self, qp_type: QpType, a: EndpointId, b: EndpointId, options: &Options) -> (QpId, QpId) {
+    pub fn connect(
+        &mut self,
+        qp_type: QpType,
+        a: EndpointId,
+        b: EndpointId,
+        options: &Options,
+    ) -> (QpId, QpId) {
         let (one, other) = (self.create_qp(a, qp_type, options), self.create_qp(b, qp_type, options));
         let (one_psn, other_psn) = (self.first_psn(), self.first_psn());
         self.raise(one, self.attributes(one, other, one_psn, other_psn, options));

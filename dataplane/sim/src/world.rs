@@ -6,9 +6,7 @@ use crate::memory::VecMemory;
 use crate::qp::{QpId, SimQp};
 use engine::qp::ModifyError;
 use engine::queue::PostError;
-use engine::{
-    Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvWr, SendWr,
-};
+use engine::{Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvWr, SendWr};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -186,6 +184,14 @@ impl World {
     /// What an endpoint counted.
     pub fn counters(&self, endpoint: EndpointId) -> Counters {
         self.endpoints[endpoint.0].counters()
+    }
+
+    /// What a QP counted.
+    pub fn qp_counters(&self, qp: QpId) -> Counters {
+        let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
+        let engines = &self.endpoints[endpoint.0].engines;
+        let home = engines.iter().find_map(|engine| engine.qp(qpn));
+        home.map_or_else(Counters::default, |qp| qp.counters().clone())
     }
 
     /// Frames that an endpoint's parser refused for this reason.

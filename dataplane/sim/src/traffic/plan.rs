@@ -51,7 +51,8 @@ pub(super) fn plan(world: &mut World, qp_type: QpType, mtu: Mtu, mix: &Mix) -> (
             // The end must be heard of.
             op.signaled |= number + 1 == mix.requests;
             if kind.takes_receive() {
-                op.receive = Some(receive(world, &mut layouts, qp_type, if kind.is_send() { op.len } else { 0 }));
+                op.receive =
+                    Some(receive(world, &mut layouts, qp_type, if kind.is_send() { op.len } else { 0 }));
             }
             op
         })

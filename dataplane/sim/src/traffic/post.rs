@@ -131,7 +131,13 @@ fn foresee(world: &World, ops: &[Op], regions: &Regions, qp_type: QpType) -> Sha
                 let old = u64::from_ne_bytes((&*cell).try_into().expect("eight bytes"));
                 let new = match (op.kind, op.operands) {
                     (Kind::FetchAdd, (add, _)) => old.wrapping_add(add),
-                    (_, (compare, swap)) => if old == compare { swap } else { old },
+                    (_, (compare, swap)) => {
+                        if old == compare {
+                            swap
+                        } else {
+                            old
+                        }
+                    }
                 };
                 cell.copy_from_slice(&new.to_ne_bytes());
                 scatter(&mut shadows.back, &op.local, &old.to_ne_bytes());

@@ -62,7 +62,8 @@ impl Traffic {
             let message = gather(&inbox, pieces);
             let from = if in_order { next_message } else { 0 };
             let found = self.ops[from..].iter().position(|op| self.is_message(world, cqe, op, &message));
-            let found = found.unwrap_or_else(|| panic!("{cqe:?} is no message that was sent (and not received)"));
+            let found =
+                found.unwrap_or_else(|| panic!("{cqe:?} is no message that was sent (and not received)"));
             next_message = from + found + 1;
         }
         self.assert_writes_or_nothing(world);

@@ -88,8 +88,13 @@ fn everything_at_once() {
     for mtu in [wire::Mtu::Mtu256, wire::Mtu::Mtu4096] {
         for_each_seed(8, |seed| {
             let some = Rate::percent(2);
-            let faults =
-                Faults { loss: some, duplication: some, reordering: some, corruption: some, ..Faults::default() };
+            let faults = Faults {
+                loss: some,
+                duplication: some,
+                reordering: some,
+                corruption: some,
+                ..Faults::default()
+            };
             survives(seed, faults, Options { mtu, ..Options::default() }, 80);
         });
     }

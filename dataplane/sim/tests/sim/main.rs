@@ -1,6 +1,13 @@
 //! Engine and wire, end to end: real engines, real frames, virtual time, seeded links.
 
 mod clean_links;
+mod dead_link;
+mod draining;
+mod fairness;
 mod faulty_links;
+mod moving_home;
+mod receiver_not_ready;
+mod remote_keys;
+mod shared_cell;
 mod support;
 mod unreliable;
