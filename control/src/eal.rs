@@ -6,7 +6,7 @@
 use crate::config::{EalSettings, LogLevel, MemoryKind};
 use crate::error::StartError;
 use dpdk::eal::config::DEFAULT_NO_HUGE_MB;
-use dpdk::eal::{self, Pci};
+use dpdk::eal::{self, Pci, RegisteredThread};
 use dpdk::{Eal, EalConfig, Memory};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +38,13 @@ pub(crate) fn get(settings: &EalSettings, pci: &[String]) -> Result<Eal, StartEr
 /// started again in this process; a program calls this at its end, or never.
 pub fn shutdown() {
     *running() = None;
+}
+
+/// Gives this thread caches of its own in the packet pools: for a thread that drives an endpoint. `None` when it has them
+/// already, or there are no more.
+pub(crate) fn register_thread() -> Option<RegisteredThread> {
+    let eal = running().as_ref().map(|(eal, _)| eal.clone())?;
+    eal.register_thread().ok()
 }
 
 fn config(settings: &EalSettings, pci: &[String]) -> EalConfig {

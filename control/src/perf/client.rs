@@ -1,6 +1,6 @@
 //! The side that asks for runs.
 
-use super::drive::Drive;
+use super::drive::{Drive, thread_caches};
 use super::error::RunError;
 use super::layout::Layout;
 use super::link::Link;
@@ -11,6 +11,7 @@ use super::session::{Run, SETUP, choose_gid, hear, hello};
 use super::side::Side;
 use super::watch::Shared;
 use crate::verbs::Device;
+use dpdk::eal::RegisteredThread;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -21,11 +22,13 @@ pub struct ClientOptions {
     pub gid_index: Option<usize>,
     /// Use IPv6, unless a GID index says otherwise.
     pub ipv6: bool,
+    /// The path MTU asked for is the one to use: do not go down to what both ports carry.
+    pub exact_mtu: bool,
     /// Spoil this message (of the first QP), so that the check of a verified run must fail: to see that it can.
     pub tamper: Option<u64>,
 }
 
-/// A client of a perf server: one line to it, any number of runs.
+/// A client of a perf server: one line to it, any number of runs, all on the thread that made it.
 pub struct Client {
     link: Link,
     device: Device,
@@ -33,6 +36,8 @@ pub struct Client {
     options: ClientOptions,
     gid_index: usize,
     gid: IpAddr,
+    /// Buffers of its own for the thread that drives the workers.
+    _caches: Option<RegisteredThread>,
 }
 
 impl Client {
@@ -45,7 +50,8 @@ impl Client {
     ) -> Result<Client, RunError> {
         let (gid_index, gid) = choose_gid(device, options.gid_index, options.ipv6)?;
         let (device, shared) = (device.clone(), Arc::clone(shared));
-        let mut client = Client { link, device, shared, options, gid_index, gid };
+        let _caches = thread_caches(&device);
+        let mut client = Client { link, device, shared, options, gid_index, gid, _caches };
         client.link.send(&hello())?;
         match client.hear()? {
             Message::Hello { version: VERSION, .. } => Ok(client),
@@ -70,13 +76,13 @@ impl Client {
 
     fn try_run(&mut self, asked: &Params) -> Result<Outcome, RunError> {
         let mut params = asked.clone();
-        params.mtu = params.mtu.min(self.device.path_mtu().bytes());
+        params.mtu = self.carried(asked.mtu, self.device.path_mtu().bytes())?;
         self.link.send(&Message::Run { params: params.clone(), gid: self.gid })?;
         let (mtu, theirs) = match self.hear()? {
             Message::Offer { mtu, end } => (mtu, end),
             other => return Err(RunError::unexpected("run", &other)),
         };
-        params.mtu = mtu;
+        params.mtu = self.carried(params.mtu, mtu)?;
         params.check()?;
         let side = Side::new(&self.device, &params, self.gid_index, false)?;
         let peers = side.connect(&theirs)?;
@@ -102,6 +108,14 @@ impl Client {
     pub fn finish(mut self) {
         // The server notices a closed line as well.
         let _ = self.link.send(&Message::Bye);
+    }
+
+    /// The path MTU to use where `most` is what a port carries.
+    fn carried(&self, asked: u32, most: u32) -> Result<u32, RunError> {
+        if asked > most && self.options.exact_mtu {
+            return Err(RunError::Mtu { asked, most });
+        }
+        Ok(asked.min(most))
     }
 
     fn hear(&mut self) -> Result<Message, RunError> {

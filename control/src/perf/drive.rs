@@ -3,6 +3,7 @@
 use super::link::Idle;
 use super::watch::Shared;
 use crate::verbs::Device;
+use dpdk::eal::RegisteredThread;
 use dpdk::tsc::Clock;
 use engine::Nanos;
 
@@ -18,9 +19,15 @@ pub(super) struct Drive<'a> {
     spins: u32,
 }
 
+/// Caches of packet buffers for this thread, if it is the one that moves the packets. Without them every buffer is taken
+/// under the pool's own lock-free ring, which costs time and nothing else; so a thread that cannot have them goes on.
+pub(super) fn thread_caches(device: &Device) -> Option<RegisteredThread> {
+    if device.core.is_driven() { crate::eal::register_thread() } else { None }
+}
+
 impl<'a> Drive<'a> {
     pub fn new(device: &Device, shared: &'a Shared) -> Self {
-        let is_driver = device.drive();
+        let is_driver = device.core.is_driven();
         Drive { device: device.clone(), clock: device.port.clock, shared, is_driver, spins: 0 }
     }
 

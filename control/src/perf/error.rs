@@ -75,6 +75,16 @@ pub enum RunError {
     /// The peer's messages stopped coming.
     #[error("no answer from the peer for {0:?}: the packets of the test do not get through")]
     Stalled(Duration),
+    /// The path MTU asked for does not fit.
+    #[error(
+        "a path MTU of {asked} was asked for, and a port on the way carries {most}: raise its MTU or ask for less"
+    )]
+    Mtu {
+        /// What was asked for.
+        asked: u32,
+        /// What there is.
+        most: u32,
+    },
     /// The ends do not have as many QPs.
     #[error("this end has {ours} QPs for the run, the peer {theirs}")]
     Mismatch {
@@ -97,6 +107,19 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// True when nothing ran: what was asked, or what there is, does not do.
+    pub fn is_setup(&self) -> bool {
+        !matches!(
+            self,
+            RunError::Peer(_)
+                | RunError::Link(_)
+                | RunError::Silent(_)
+                | RunError::Post { .. }
+                | RunError::Completion { .. }
+                | RunError::Stalled(_)
+        )
+    }
+
     pub(super) fn unexpected(after: &'static str, message: &Message) -> RunError {
         let mut said = serde_json::to_string(message).unwrap_or_default();
         said.truncate(120);

@@ -46,3 +46,8 @@ pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
 pub use protocol::{DEFAULT_PORT, Faults, Received, Sent};
 pub use server::{ServerOptions, serve};
 pub use watch::Shared;
+
+/// The version of the DPDK in use.
+pub fn dpdk_version() -> String {
+    dpdk::eal::version()
+}

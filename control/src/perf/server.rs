@@ -1,7 +1,7 @@
 //! The side that does what clients ask for, one client at a time per line.
 
 use super::Op;
-use super::drive::Drive;
+use super::drive::{Drive, thread_caches};
 use super::error::RunError;
 use super::layout::Layout;
 use super::link::{Link, LinkError};
@@ -35,6 +35,7 @@ pub fn serve(
     shared: &Shared,
     mut ended: impl FnMut(&Outcome),
 ) -> Result<(), RunError> {
+    let _caches = thread_caches(device);
     let mut session = Session { link, device, options, shared };
     let outcome = session.talk(&mut ended);
     if let Err(why) = &outcome

@@ -1,0 +1,45 @@
+//! `rockhopper-perf`: perftest-like measurements of RDMA operations over Rockhopper.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which flags there are | `cli.rs`, made into runs by `plan.rs` |
+//! | how both ends come up in one process | `loopback.rs` |
+//! | how one end comes up on a port | `network.rs` |
+//! | what is printed | `table.rs`, `json.rs`, `progress.rs` |
+//! | what Ctrl-C does | `stop.rs` |
+//!
+//! The sessions themselves, with their loops and checks, are `rockhopper::perf`.
+//!
+//! Exit status: 0 when all that was asked was done and right, 1 when it was not, 2 when it could not begin, 130 when it
+//! was interrupted.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod failure;
+mod json;
+mod loopback;
+mod network;
+mod plan;
+mod progress;
+mod report;
+mod stop;
+mod table;
+
+use clap::Parser;
+use cli::Cli;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = if cli.loopback.is_some() { loopback::run(&cli) } else { network::run(&cli) };
+    rockhopper::shutdown();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(text) = failure.text() {
+                eprintln!("rockhopper-perf: {text}");
+            }
+            ExitCode::from(failure.status())
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One end on a port of its own: the server without a host, the client with one.
+
+use crate::cli::{Cli, PortArgs};
+use crate::failure::Failure;
+use crate::loopback::measure;
+use crate::report::{Place, Report};
+use crate::{plan, stop};
+use rockhopper::config::{DeviceKind, Drive, PollMode, PortSettings};
+use rockhopper::perf::{Link, Params, RunError, ServerOptions, Shared, serve};
+use rockhopper::{Config, Device, Endpoint};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to try to reach the server.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How often a server that waits for clients looks for signals.
+const ACCEPT_NAP: Duration = Duration::from_millis(50);
+
+/// Runs this end.
+pub fn run(cli: &Cli) -> Result<(), Failure> {
+    plan::runs(cli, rockhopper::Mtu::Mtu4096).iter().try_for_each(Params::check).map_err(Failure::setup)?;
+    let config = configuration(&cli.port)?;
+    let shared = Arc::new(Shared::default());
+    stop::on_signal(&shared)?;
+    // Reached before the port comes up: a wrong host is told at once.
+    let server = cli.host.as_deref().map(|host| reach(host, cli.tcp_port)).transpose()?;
+    let listener = if server.is_none() { Some(listen(cli.tcp_port)?) } else { None };
+    let endpoint = Endpoint::start(&config)?;
+    let device = endpoint
+        .device(0)
+        .ok_or_else(|| Failure::setup("the configuration names no port; add a [[port]]"))?;
+    let place = Place {
+        cores: config.workers.cores.clone(),
+        polling: match (config.workers.drive, config.workers.poll) {
+            (Drive::Caller, _) => "caller",
+            (Drive::Threads, PollMode::Busy) => "busy",
+            (Drive::Threads, PollMode::Adaptive) => "adaptive",
+        },
+        driver: device.driver().into(),
+    };
+    match (server, listener) {
+        (Some(stream), _) => ask(cli, stream, &device, &shared, place),
+        (None, Some(listener)) => wait_for_clients(cli, &listener, &device, &shared, &place),
+        (None, None) => Ok(()),
+    }
+}
+
+fn ask(
+    cli: &Cli,
+    stream: TcpStream,
+    device: &Device,
+    shared: &Arc<Shared>,
+    place: Place,
+) -> Result<(), Failure> {
+    let runs = plan::runs(cli, device.path_mtu());
+    let link =
+        Link::tcp(stream).map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
+    let mut report = Report::new(cli, place);
+    let measured = measure(cli, link, device, shared, &runs, &mut report);
+    let reported = report.finish();
+    measured.and(reported)
+}
+
+fn wait_for_clients(
+    cli: &Cli,
+    listener: &TcpListener,
+    device: &Device,
+    shared: &Arc<Shared>,
+    place: &Place,
+) -> Result<(), Failure> {
+    let options = ServerOptions { gid_index: cli.port.gid_index, only: Some(cli.op) };
+    if !cli.json {
+        eprintln!("waiting for a client of {} on TCP port {}", cli.op, cli.tcp_port);
+    }
+    loop {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(why) if why.kind() == std::io::ErrorKind::WouldBlock => {
+                if shared.is_stopped() {
+                    return Err(Failure::Interrupted);
+                }
+                device.drive();
+                std::thread::sleep(ACCEPT_NAP);
+                continue;
+            }
+            Err(why) => return Err(Failure::Run(format!("no client can connect: {why}"))),
+        };
+        let served = serve_one(cli, stream, device, &options, shared, place.clone());
+        if cli.once {
+            return served;
+        }
+        match served {
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => eprintln!("rockhopper-perf: {}", failure.text().unwrap_or("a client failed")),
+            Ok(()) => {}
+        }
+    }
+}
+
+fn serve_one(
+    cli: &Cli,
+    stream: TcpStream,
+    device: &Device,
+    options: &ServerOptions,
+    shared: &Arc<Shared>,
+    place: Place,
+) -> Result<(), Failure> {
+    let link =
+        Link::tcp(stream).map_err(|why| Failure::Run(format!("a client's connection failed: {why}")))?;
+    let mut report = Report::new(cli, place);
+    let served = serve(link, device, options, shared, |outcome| report.add(outcome.clone()));
+    if matches!(served, Err(RunError::Stopped)) {
+        eprintln!("stopped; messages of the run under way: {}", shared.messages());
+    }
+    let reported = report.finish();
+    served?;
+    reported
+}
+
+/// The configuration file's, or one port as the flags say.
+fn configuration(args: &PortArgs) -> Result<Config, Failure> {
+    let mut config = match (&args.config, &args.vdev) {
+        (Some(file), _) => Config::load(file)?,
+        (None, Some(vdev)) => {
+            let (name, arguments) = vdev.split_once(',').unwrap_or((vdev, ""));
+            let device = DeviceKind::Vdev { name: name.into(), args: arguments.into() };
+            let addresses = args
+                .address
+                .iter()
+                .map(|text| text.parse().map_err(|why| Failure::setup(format!("--address {text}: {why}"))))
+                .collect::<Result<_, _>>()?;
+            Config { ports: vec![PortSettings::new("port0", device, addresses)], ..Config::default() }
+        }
+        (None, None) => {
+            return Err(Failure::setup(
+                "no port: name a configuration with -c FILE or a device with --vdev, or try --loopback ring",
+            ));
+        }
+    };
+    if !args.cores.is_empty() {
+        config.workers.cores.clone_from(&args.cores);
+    }
+    Ok(config)
+}
+
+fn listen(port: u16) -> Result<TcpListener, Failure> {
+    // One socket for both families, where the system has IPv6.
+    let listener =
+        TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port))).map_err(|why| {
+            Failure::setup(format!(
+                "TCP port {port} cannot be listened on: {why}; choose another with --port"
+            ))
+        })?;
+    listener.set_nonblocking(true).map_err(Failure::setup)?;
+    Ok(listener)
+}
+
+fn reach(host: &str, port: u16) -> Result<TcpStream, Failure> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = (bare, port).to_socket_addrs();
+    let addresses = found.map_err(|why| Failure::setup(format!("there is no host {host}: {why}")))?;
+    let mut last = String::from("it has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT) {
+            Ok(stream) => return Ok(stream),
+            Err(why) => last = format!("{address}: {why}"),
+        }
+    }
+    Err(Failure::setup(format!(
+        "no server at {host}, TCP port {port} ({last}); start `rockhopper-perf OP` or `rockhopper serve` there"
+    )))
+}
