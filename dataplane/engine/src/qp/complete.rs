@@ -83,7 +83,6 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
         // Lets go of an address handle or a region.
         wqe.op = SendOp::Send;
     }
-    qp.req.follow_una();
     // Only now: the flush that follows must not find requests which are done.
     for _ in 0..overflowed {
         qp.on_cq_full(ctx);

@@ -184,7 +184,6 @@ fn take_data<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
     if finished {
         ctx.memory.publish();
     }
-    qp.req.follow_una();
     finish(qp, ctx, u32::from(finished), 1);
 }
 

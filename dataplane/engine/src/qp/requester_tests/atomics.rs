@@ -1,7 +1,6 @@
 //! Atomic acknowledgements.
 
 use super::*;
-use crate::QpState;
 use crate::counters::Counter;
 
 fn fetch_add(id: u64, sges: &[Sge]) -> SendWr {

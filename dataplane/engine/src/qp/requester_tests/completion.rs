@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::counters::DropReason;
+use crate::testkit::{HeapMemory, ListSink};
 
 #[test]
 fn an_ack_completes_all_before_it() {
@@ -68,12 +69,25 @@ fn a_data_response_acknowledges_sends_before_it() {
 
 #[test]
 fn the_ring_turns_many_times() {
-    let attr = crate::testkit::attributes();
-    let mut rig = Rig::with_capacities(QpType::Rc, crate::QpState::Rts, attr, 3, 8);
+    let attr = attributes();
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 3, 8);
     for id in 0..20 {
         rig.post_send(inline(id, SendOp::Send, &[id as u8; 3]));
         assert_eq!(rig.sent()[0].payload, [id as u8; 3]);
         ack(&mut rig, 0x100 + id as u32);
         completes(&rig, &[(id, WcStatus::Success)]);
     }
+}
+
+#[test]
+fn a_qp_may_signal_all() {
+    let memory = HeapMemory::default();
+    let mut own = Own::new(memory.clone(), true, Arc::new(RecvQueue::new(1, 1)));
+    own.connect(&attributes());
+    own.post(with_flags(wr(1, SendOp::Send, &[]), SendFlags::empty()));
+    own.engine.poll_transmit(0, &mut ListSink::new(memory, 9));
+    let packet =
+        Packet::new(QpType::Rc, Operation::Acknowledge, Position::Only, QPN, wire::Psn::new(0x100), &[]);
+    own.deliver(&packet.with(Aeth { syndrome: Syndrome::ACK, msn: Msn::new(0) }));
+    assert_eq!(own.cq.poll().map(|cqe| cqe.wr_id), Some(1));
 }

@@ -1,10 +1,8 @@
 //! A CQ without room: one event, and the QP goes to ERROR.
 
 use super::*;
-use crate::QpState;
 use crate::counters::Counter;
 use crate::event::{AsyncEvent, EventKind, EventSource};
-use crate::testkit::attributes;
 
 const CQ_ERR: AsyncEvent = AsyncEvent { kind: EventKind::CqErr, source: EventSource::Cq(1) };
 

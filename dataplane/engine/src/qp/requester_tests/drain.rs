@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::event::{AsyncEvent, EventKind, EventSource};
-use crate::testkit::{QPN, attributes};
-use crate::{QpAttr, QpAttrMask, QpState};
 
 const DRAINED: AsyncEvent = AsyncEvent { kind: EventKind::SqDrained, source: EventSource::Qp(QPN) };
 

@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::event::{AsyncEvent, EventKind, EventSource};
-use crate::queue::{QpShared, RecvQueue, SendQueue};
-use crate::testkit::{PD, QPN, attributes};
-use crate::{CompletionQueue, Engine, EngineConfig, EventQueue, QpAttrMask, QpInit, QpState};
-use std::sync::Arc;
+use crate::testkit::HeapMemory;
 
 fn receives(rig: &Rig) -> Vec<(u64, WcStatus)> {
     rig.recv_cqes().iter().map(|cqe| (cqe.wr_id, cqe.status)).collect()
@@ -60,28 +57,12 @@ fn no_timer_runs_in_error() {
 
 #[test]
 fn receives_of_an_srq_stay_and_an_event_tells_the_end() {
-    let events = Arc::new(EventQueue::new(8));
-    let cq = Arc::new(CompletionQueue::new(1, 16, || {}));
     let srq = Arc::new(RecvQueue::shared(7, 8, 1));
     srq.push(crate::RecvWr { wr_id: 1, sges: Default::default() }).unwrap();
-    let shared = QpShared::new(QPN, QpType::Rc, SendQueue::new(4, 1, 0), Arc::clone(&srq));
-    let memory = crate::testkit::HeapMemory::default();
-    let mut engine = Engine::new(EngineConfig { max_qps: 1, max_mrs: 1 }, memory, Arc::clone(&events));
-    let init = QpInit {
-        shared: Arc::new(shared),
-        pd: PD,
-        send_cq: Arc::clone(&cq),
-        recv_cq: Arc::clone(&cq),
-        sq_sig_all: false,
-        port_mtu: wire::Mtu::Mtu1024,
-    };
-    engine.create_qp(init).unwrap();
-    for state in [QpState::Init, QpState::Err] {
-        let rule = crate::qp::rule(QpType::Rc, engine.qp(QPN).unwrap().state(), state).unwrap();
-        let attr = crate::QpAttr { state, ..attributes() };
-        engine.modify_qp(0, QPN, &attr, rule.required | QpAttrMask::STATE).unwrap();
-    }
-    assert_eq!((cq.len(), srq.len()), (0, 1));
+    let mut own = Own::new(HeapMemory::default(), false, Arc::clone(&srq));
+    own.modify(&attributes(), QpState::Init);
+    own.modify(&attributes(), QpState::Err);
+    assert_eq!((own.cq.len(), srq.len()), (0, 1));
     let expected = AsyncEvent { kind: EventKind::QpLastWqeReached, source: EventSource::Qp(QPN) };
-    assert_eq!((events.poll(), events.poll()), (Some(expected), None));
+    assert_eq!((own.events.poll(), own.events.poll()), (Some(expected), None));
 }

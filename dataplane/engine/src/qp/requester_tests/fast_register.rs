@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::mr::MemoryRegion;
-use crate::testkit::PD;
 use crate::wr::FastReg;
-use crate::{Access, QpState};
-use std::sync::Arc;
 use wire::LKey;
 
 fn register(mr: &Arc<MemoryRegion>, key: u32, len: u64) -> SendOp {

@@ -40,7 +40,7 @@ fn going_back_survives_a_full_sink() {
 
 #[test]
 fn a_timer_that_fires_before_anything_was_resent_costs_no_retry() {
-    let attr = crate::QpAttr { retry_cnt: 1, ..crate::testkit::attributes() };
+    let attr = QpAttr { retry_cnt: 1, ..attributes() };
     let (mut rig, _) = rc_with(attr);
     rig.post_send(wr(1, SendOp::Send, &[]));
     rig.sent();

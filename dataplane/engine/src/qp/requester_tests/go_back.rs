@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::counters::{Counter, DropReason};
-use crate::{QpAttr, QpState};
 use wire::Psn;
 
 #[test]
@@ -45,7 +44,7 @@ fn new_requests_follow_what_is_repeated() {
 
 #[test]
 fn more_naks_for_the_same_gap_do_not_count() {
-    let (mut rig, _) = rc_with(QpAttr { retry_cnt: 1, ..crate::testkit::attributes() });
+    let (mut rig, _) = rc_with(QpAttr { retry_cnt: 1, ..attributes() });
     for id in 1..=3 {
         rig.post_send(wr(id, SendOp::Send, &[]));
     }
@@ -107,7 +106,7 @@ fn an_ack_that_overtakes_what_is_repeated_takes_the_cursor_along() {
 
 #[test]
 fn retries_run_out_without_progress() {
-    let (mut rig, _) = rc_with(QpAttr { retry_cnt: 0, ..crate::testkit::attributes() });
+    let (mut rig, _) = rc_with(QpAttr { retry_cnt: 0, ..attributes() });
     rig.post_send(wr(1, SendOp::Send, &[]));
     rig.post_send(wr(2, SendOp::Send, &[]));
     rig.sent();
@@ -118,7 +117,7 @@ fn retries_run_out_without_progress() {
 
 #[test]
 fn going_back_works_across_the_wrap() {
-    let (mut rig, region) = rc_with(QpAttr { sq_psn: Psn::new(0xFF_FFFE), ..crate::testkit::attributes() });
+    let (mut rig, region) = rc_with(QpAttr { sq_psn: Psn::new(0xFF_FFFE), ..attributes() });
     rig.post_send(wr(1, SendOp::Write(REMOTE), &[region.sge(0, 1000)]));
     rig.sent();
     nak(&mut rig, 0, NakCode::PsnSequence);

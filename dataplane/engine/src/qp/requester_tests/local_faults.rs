@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::queue::PostError;
-use crate::testkit::PD;
 use crate::{Access, PdId, QpState};
 use wire::LKey;
 

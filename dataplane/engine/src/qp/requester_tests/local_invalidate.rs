@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::status::WcOpcode;
-use crate::{Access, QpState};
 
 #[test]
 fn it_waits_for_all_before_it_and_holds_back_all_behind() {

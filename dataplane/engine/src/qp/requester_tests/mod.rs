@@ -28,13 +28,17 @@ mod uc;
 mod ud;
 mod window;
 
+use crate::memory::Memory;
+use crate::packet::{Payload, RxPacket};
 use crate::status::{Cqe, WcStatus};
-use crate::testkit::{Packet, Region, Rig};
+use crate::testkit::{LOCAL, PD, PEER, Packet, QPN, Region, Rig, addressing, attributes};
 use crate::wr::{Remote, SendFlags, SendOp, SendWr, Sge, WrData};
-use crate::{Access, QpType};
+use crate::{Access, QpAttr, QpAttrMask, QpInit, QpState, QpType};
+use crate::{CompletionQueue, Engine, EngineConfig, EventQueue, QpShared, RecvQueue, SendQueue};
+use std::sync::Arc;
 use wire::{
-    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, Ieth, ImmDt, Msn, NakCode, Operation, Position,
-    RKey, Reth, Syndrome,
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, HeaderTemplate, Ieth, ImmDt, Msn, Mtu, NakCode,
+    Operation, Position, RKey, Reth, Syndrome,
 };
 
 /// Where the peer's memory is said to be.
@@ -58,11 +62,64 @@ fn with_flags(wr: SendWr, flags: SendFlags) -> SendWr {
 
 /// An RC QP in RTS and a region that may be used for everything.
 fn rc() -> (Rig, Region) {
-    rc_with(crate::testkit::attributes())
+    rc_with(attributes())
 }
 
-fn rc_with(attr: crate::QpAttr) -> (Rig, Region) {
-    let mut rig = Rig::with_capacities(QpType::Rc, crate::QpState::Rts, attr, 512, 1024);
+/// A QP in an engine that is made for it: what the rig has no words for.
+struct Own<M> {
+    engine: Engine<M>,
+    shared: Arc<QpShared>,
+    cq: Arc<CompletionQueue>,
+    events: Arc<EventQueue>,
+}
+
+impl<M: Memory> Own<M> {
+    fn new(memory: M, sq_sig_all: bool, rq: Arc<RecvQueue>) -> Self {
+        let events = Arc::new(EventQueue::new(8));
+        let cq = Arc::new(CompletionQueue::new(1, 16, || {}));
+        let sq = SendQueue::new(8, 8, 0);
+        let shared = Arc::new(QpShared::new(QPN, QpType::Rc, sq, rq));
+        let mut engine = Engine::new(EngineConfig { max_qps: 1, max_mrs: 1 }, memory, Arc::clone(&events));
+        let init = QpInit {
+            shared: Arc::clone(&shared),
+            pd: PD,
+            send_cq: Arc::clone(&cq),
+            recv_cq: Arc::clone(&cq),
+            sq_sig_all,
+            port_mtu: Mtu::Mtu4096,
+        };
+        engine.create_qp(init).unwrap();
+        Own { engine, shared, cq, events }
+    }
+
+    fn modify(&mut self, attr: &QpAttr, state: QpState) {
+        let rule = crate::qp::rule(QpType::Rc, self.shared.state(), state).unwrap();
+        let attr = QpAttr { state, ..attr.clone() };
+        self.engine.modify_qp(0, QPN, &attr, rule.required | QpAttrMask::STATE).unwrap();
+    }
+
+    fn connect(&mut self, attr: &QpAttr) {
+        for state in [QpState::Init, QpState::Rtr, QpState::Rts] {
+            self.modify(attr, state);
+        }
+    }
+
+    fn post(&mut self, wr: SendWr) {
+        self.shared.post_send(wr).unwrap();
+        self.shared.answer();
+        self.engine.on_doorbell(0, QPN);
+    }
+
+    fn deliver(&mut self, packet: &Packet) {
+        let bytes = packet.frame(&HeaderTemplate::new(&addressing(PEER, LOCAL)).unwrap());
+        let frame = wire::Frame::parse(&bytes, bytes.len()).unwrap();
+        let payload = Payload::contiguous(&packet.payload);
+        self.engine.on_packet(0, &RxPacket { frame: &frame, head: &bytes, payload });
+    }
+}
+
+fn rc_with(attr: QpAttr) -> (Rig, Region) {
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 512, 1024);
     let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
     (rig, region)
 }

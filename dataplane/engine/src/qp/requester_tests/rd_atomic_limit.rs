@@ -1,8 +1,6 @@
 //! READs and atomics in flight: at most `max_rd_atomic`, both counted together.
 
 use super::*;
-use crate::QpAttr;
-use crate::testkit::attributes;
 
 #[test]
 fn reads_beyond_the_limit_wait_and_hold_back_what_is_behind() {

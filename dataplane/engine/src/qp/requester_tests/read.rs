@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::counters::DropReason;
-use crate::{QpState, testkit::Region};
 
 /// A READ of 600 bytes into two pieces, in flight.
 fn reading() -> (Rig, Region) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::counters::{Counter, DropReason};
 
-fn reading(len: u32) -> (Rig, crate::testkit::Region) {
+fn reading(len: u32) -> (Rig, Region) {
     let (mut rig, region) = rc();
     rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, len)]));
     rig.sent();

@@ -1,7 +1,6 @@
 //! NAKs that end a request, and codes that mean nothing.
 
 use super::*;
-use crate::QpState;
 use crate::counters::{Counter, DropReason};
 
 #[test]

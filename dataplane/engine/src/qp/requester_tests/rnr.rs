@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::counters::{Counter, DropReason};
-use crate::testkit::attributes;
-use crate::{QpAttr, QpState};
 
 /// Code 14 is 1.28 ms.
 const CODE: u8 = 14;

@@ -60,7 +60,7 @@ fn a_read_takes_a_psn_for_each_response() {
 
 #[test]
 fn psns_wrap_inside_a_message() {
-    let attr = crate::QpAttr { sq_psn: wire::Psn::new(0xFF_FFFF), ..crate::testkit::attributes() };
+    let attr = QpAttr { sq_psn: wire::Psn::new(0xFF_FFFF), ..attributes() };
     let (mut rig, region) = rc_with(attr);
     rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 600)]));
     sends(&mut rig, &["ffffff SEND First 256", "0 SEND Middle 256", "1 SEND Last 88 A"]);

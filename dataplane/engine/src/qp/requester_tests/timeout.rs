@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::counters::Counter;
-use crate::testkit::attributes;
-use crate::{QpAttr, QpState};
 
 /// 4.096 µs × 2^8.
 const TIMEOUT: u64 = 4096 << 8;

@@ -1,7 +1,6 @@
 //! UC: nothing is acknowledged; a request completes when its last packet left.
 
 use super::*;
-use crate::QpState;
 
 fn uc() -> (Rig, Region) {
     let mut rig = Rig::new(QpType::Uc);

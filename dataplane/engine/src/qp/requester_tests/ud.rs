@@ -1,11 +1,9 @@
 //! UD: one packet, where and with which key the request says.
 
 use super::*;
-use crate::testkit::{LOCAL, PD, PEER, QPN, addressing, attributes};
+use crate::PdId;
 use crate::wr::AddressHandle;
-use crate::{PdId, QpState};
-use std::sync::Arc;
-use wire::{HeaderTemplate, QKey, Qpn};
+use wire::{QKey, Qpn};
 
 fn to(pd: PdId, qkey: u32, imm: Option<[u8; 4]>) -> SendOp {
     let template = HeaderTemplate::new(&addressing(LOCAL, PEER)).unwrap();

@@ -48,8 +48,8 @@ fn expected_responses_fill_the_window() {
 
 #[test]
 fn the_window_grows_to_its_limit_and_not_beyond() {
-    let attr = crate::testkit::attributes();
-    let mut rig = Rig::with_capacities(QpType::Rc, crate::QpState::Rts, attr, 8192, 16_384);
+    let attr = attributes();
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 8192, 16_384);
     for id in 0..8192 {
         rig.post_send(wr(id, SendOp::Send, &[]));
     }
