@@ -21,7 +21,6 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
 
 named! {
     /// What is counted, per QP and (summed) per port.

@@ -15,6 +15,7 @@ use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
 use crate::status::Cqe;
 use crate::wr::{RecvWr, SendWr, Sge};
 use crate::{Nanos, limits};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wire::{
     Addressing, Aeth, AtomicAckEth, Bth, ExtHeader, ExtHeaders, Frame, Gid, HeaderTemplate, LKey, Mac, Msn,
@@ -23,7 +24,10 @@ use wire::{
 
 /// Memory on the heap. Clones share it, so a test keeps one and gives one to the engine.
 #[derive(Clone, Debug, Default)]
-pub struct HeapMemory(Arc<Mutex<Vec<Option<Vec<u8>>>>>);
+pub struct HeapMemory {
+    regions: Arc<Mutex<Vec<Option<Vec<u8>>>>>,
+    published: Arc<AtomicU64>,
+}
 
 impl HeapMemory {
     /// A new region with this content.
@@ -43,13 +47,18 @@ impl HeapMemory {
         self.regions()[region.slot as usize].clone().unwrap_or_default()
     }
 
+    /// How often writes were published.
+    pub fn published(&self) -> u64 {
+        self.published.load(Ordering::Relaxed)
+    }
+
     /// Every region's content.
     pub fn snapshot(&self) -> Vec<Option<Vec<u8>>> {
         self.regions().clone()
     }
 
     fn regions(&self) -> MutexGuard<'_, Vec<Option<Vec<u8>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `with` on the bytes of a span. A span outside of its region is the engine's mistake and fails the test.
@@ -87,6 +96,10 @@ impl Memory for HeapMemory {
 
     fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone> {
         self.change(at, |old| if old == compare { swap } else { old })
+    }
+
+    fn publish(&self) {
+        self.published.fetch_add(1, Ordering::Relaxed);
     }
 }
 

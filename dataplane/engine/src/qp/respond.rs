@@ -119,7 +119,8 @@ fn read_response<M: Memory>(
 ) -> Option<Poll> {
     let mtu = qp.attr.path_mtu.bytes();
     let len = run.left.min(mtu);
-    let info = response(Operation::ReadResponse, Position::of(!run.begun, run.left <= mtu))?;
+    let position = Position::of(!run.begun, run.left <= mtu);
+    let Some(info) = response(Operation::ReadResponse, position) else { return Some(Poll::Idle) };
     let mut ext = ExtHeaders::EMPTY;
     if info.has(ExtKind::Aeth) {
         ext = ext.with(aeth(qp, Syndrome::ACK));

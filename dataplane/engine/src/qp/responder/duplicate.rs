@@ -2,14 +2,12 @@
 //! wrong with a duplicate is told.
 
 use super::length;
-use crate::access::Access;
 use crate::counters::{Counter, DropReason};
-use crate::memory::Memory;
 use crate::packet::RxPacket;
-use crate::qp::{Ctx, Qp};
+use crate::qp::Qp;
 use wire::{Operation, Reth};
 
-pub(super) fn on_duplicate<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
+pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
     qp.counters.count(Counter::DuplicateRequest);
     let frame = packet.frame;
     let answered = length::of_packet(packet, qp.attr.path_mtu).is_ok()
@@ -19,7 +17,7 @@ pub(super) fn on_duplicate<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &Rx
                 qp.resp.outbox.ask_ack();
                 true
             }
-            Operation::ReadRequest => read(qp, ctx, packet),
+            Operation::ReadRequest => read(qp, packet),
             Operation::CompareSwap | Operation::FetchAdd => {
                 qp.resp.slots.repeat_atomic(frame.bth.psn, frame.info.opcode)
             }
@@ -30,10 +28,8 @@ pub(super) fn on_duplicate<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &Rx
     }
 }
 
-/// A READ is executed again, so its key is checked again, too.
-fn read<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> bool {
-    let Some(reth) = packet.frame.ext::<Reth>(packet.head) else { return false };
-    let allowed = reth.dma_len == 0
-        || ctx.keys.remote(reth.rkey, qp.pd, reth.va, reth.dma_len, Access::REMOTE_READ).is_ok();
-    allowed && qp.resp.slots.repeat_read(packet.frame.bth.psn, reth, qp.attr.path_mtu)
+/// A READ is executed again. Its key is checked with each response, as the first time.
+fn read(qp: &mut Qp, packet: &RxPacket<'_>) -> bool {
+    let reth = packet.frame.ext::<Reth>(packet.head);
+    reth.is_some_and(|reth| qp.resp.slots.repeat_read(packet.frame.bth.psn, reth, qp.attr.path_mtu))
 }

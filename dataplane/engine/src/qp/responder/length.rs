@@ -54,5 +54,5 @@ fn reth(packet: &RxPacket<'_>) -> Result<Reth, Fault> {
 /// rocev2 facts, transport 8: atomics work on aligned addresses.
 fn aligned(packet: &RxPacket<'_>) -> Result<(), Fault> {
     let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
-    if eth.va.is_multiple_of(8) { Ok(()) } else { Err(Fault::AtomicMisaligned) }
+    if eth.va % 8 == 0 { Ok(()) } else { Err(Fault::AtomicMisaligned) }
 }

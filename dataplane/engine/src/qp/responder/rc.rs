@@ -15,7 +15,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
         return qp.counters.drop_packet(DropReason::Refused);
     }
     match sequence::place(&qp.resp, packet) {
-        Place::Duplicate => duplicate::on_duplicate(qp, ctx, packet),
+        Place::Duplicate => duplicate::on_duplicate(qp, packet),
         Place::Ahead => refuse(qp, ctx, packet.frame.bth.psn, Fault::PsnAhead),
         Place::Expected => {
             qp.resp.outbox.expected_arrived();

@@ -15,6 +15,7 @@ fn a_send_fills_the_receive_completes_and_is_acknowledged() {
     let content = rig.memory.content(buffer.id);
     assert_eq!(content[4..17], data);
     assert_eq!((content[3], content[17]), (4, 18), "nothing beside the message was written");
+    assert_eq!(rig.memory.published(), 1, "the data is there before its completion is");
 }
 
 #[test]
@@ -110,7 +111,6 @@ fn a_send_that_cannot_invalidate_its_key_is_refused_and_places_nothing() {
     assert_failed(&mut rig);
 }
 
-/// The data is there before the completion is.
 #[test]
 fn a_receive_whose_memory_goes_away_under_way_ends_with_a_protection_error() {
     let mut rig = Rig::new(QpType::Rc);

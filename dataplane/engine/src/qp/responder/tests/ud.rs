@@ -24,6 +24,7 @@ fn a_datagram_lies_behind_the_network_header_of_its_packet() {
         ..Cqe::new(1, WcStatus::Success, WcOpcode::Recv, QPN)
     };
     assert_eq!(rig.recv_cqes(), [cqe]);
+    assert_eq!(rig.memory.published(), 1, "the data is there before its completion is");
     let content = rig.memory.content(buffer.id);
     let placed = [&content[..30], &content[64..]].concat();
     assert_eq!(placed[..20], [0; 20]);
