@@ -5,7 +5,7 @@
 //! opaque and whose meaning is a copy byte by byte in no particular order; elsewhere, and under Miri, relaxed atomic
 //! loads and stores. A race then yields old or new bytes, as it does with an adapter that writes by DMA.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Copies `len` bytes out of shared memory.
 ///
@@ -26,52 +26,23 @@ pub(crate) unsafe fn copy_out(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies `len` bytes into shared memory, so that whoever sees the last byte (or the last aligned 8) sees all of them.
+/// Copies `len` bytes into shared memory, so that whoever sees the last byte sees all of them. On x86-64 that holds for
+/// an aligned word at the end, too: it arrives at once.
 ///
 /// # Safety
 /// `to` is writable for `len` bytes, which others may be reading and writing by accesses like these or outside of the
 /// program's view. `from` is readable for `len` bytes and nobody writes it; the two do not overlap.
 #[inline]
 pub(crate) unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
-    if len == 0 {
-        return;
-    }
-    // SAFETY: `len` bytes may be written, so the end is in or just behind them.
-    let end = unsafe { to.add(len) };
-    // Programs poll either a byte or an aligned word: where the end allows, the word arrives at once.
-    let tail = if len >= 8 && end.addr() % 8 == 0 { 8 } else { 1 };
-    let body = len - tail;
-    // SAFETY: `body < len`.
-    unsafe { copy_body(from, to, body) };
-    fence(Ordering::Release);
-    // SAFETY: `body < len`.
-    let (from, to) = unsafe { (from.add(body), to.add(body)) };
-    if tail == 8 {
-        // SAFETY: 8 bytes are left to read; they need not be aligned.
-        let word = unsafe { from.cast::<u64>().read_unaligned() };
-        // SAFETY: 8 bytes are left to write, at an aligned address.
-        unsafe { store_u64(to, word) };
-    } else {
-        // SAFETY: one byte is left to read.
-        let byte = unsafe { from.read() };
-        // SAFETY: one byte is left to write; bytes are always aligned.
-        unsafe { AtomicU8::from_ptr(to) }.store(byte, Ordering::Release);
-    }
-}
-
-/// # Safety
-/// As for [`copy_in`].
-#[inline]
-unsafe fn copy_body(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the caller's promise is the callee's condition.
     unsafe {
-        x86::copy(from, to, len);
+        x86::copy_tail_last(from, to, len);
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     // SAFETY: the caller's promise is the callee's condition.
     unsafe {
-        portable::copy_in(from, to, len);
+        portable::copy_tail_last(from, to, len);
     }
 }
 
@@ -128,6 +99,21 @@ mod x86 {
                 _ => string(from, to, len),
             }
         }
+    }
+
+    /// See [`super::copy_in`]. The processor keeps stores in order, those of a string instruction before all later ones.
+    #[inline]
+    pub unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
+        let (tail, unit): (usize, Move) = match len {
+            0 => return,
+            // Programs poll either a byte or an aligned word.
+            8.. if to.addr().wrapping_add(len) % 8 == 0 => (8, move8),
+            _ => (1, move1),
+        };
+        // SAFETY: `tail <= len`.
+        unsafe { copy(from, to, len - tail) };
+        // SAFETY: the last `tail` bytes lie within `len`.
+        unsafe { unit(from.add(len - tail), to.add(len - tail)) };
     }
 
     type Move = unsafe fn(*const u8, *mut u8);
@@ -200,12 +186,13 @@ mod portable {
     }
 
     /// See [`super::copy_in`].
-    pub unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
+    pub unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
         for at in 0..len {
             // SAFETY: `at < len`.
             let byte = unsafe { from.add(at).read() };
+            let order = if at + 1 == len { Ordering::Release } else { Ordering::Relaxed };
             // SAFETY: `at < len`.
-            unsafe { AtomicU8::from_ptr(to.add(at)) }.store(byte, Ordering::Relaxed);
+            unsafe { AtomicU8::from_ptr(to.add(at)) }.store(byte, order);
         }
     }
 }

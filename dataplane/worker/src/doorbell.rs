@@ -36,19 +36,21 @@ const PER_POLL: usize = 64;
 impl Lane {
     /// Tells the engine about posted requests. True when there were any.
     pub(crate) fn answer_doorbells(&mut self, now: Nanos) -> bool {
-        let link = std::sync::Arc::clone(&self.link);
-        let bells = link.bells(self.index);
-        if bells.is_empty() {
+        if self.bells().is_empty() {
             return false;
         }
         for _ in 0..PER_POLL {
-            let Some(qpn) = bells.ring.pop() else { break };
+            let Some(qpn) = self.bells().ring.pop() else { break };
             self.answer_doorbell(now, qpn);
         }
-        if bells.all.swap(false, Ordering::AcqRel) {
+        if self.bells().all.swap(false, Ordering::AcqRel) {
             self.answer_everybody(now);
         }
         true
+    }
+
+    fn bells(&self) -> &Bells {
+        self.link.bells(self.index)
     }
 
     /// A QP that is not here has moved, and its bell follows it; or it is on its way here, and will be looked at when it

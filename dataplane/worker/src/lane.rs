@@ -33,7 +33,7 @@ pub(crate) struct Lane {
     pub max_mtu: Mtu,
     pub posters: Posters,
     pub addresses: AddressSet,
-    pub received: Received,
+    pub received: Option<Box<Received>>,
     pub outgoing: Outgoing,
     pub moves: Moves,
     pub counters: LaneCounters,
@@ -59,7 +59,7 @@ impl Lane {
             config: config.engine,
             max_mtu: config.max_mtu,
             addresses: AddressSet::default(),
-            received: Received::default(),
+            received: Some(Box::default()),
             counters: LaneCounters::default(),
         })
     }

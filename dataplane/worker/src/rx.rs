@@ -41,13 +41,14 @@ impl Lane {
     /// Takes a burst from the port and executes it. True when there was one.
     #[inline]
     pub(crate) fn receive(&mut self, now: Nanos) -> bool {
-        let mut received = std::mem::take(&mut self.received);
+        // Taken out and put back by its pointer, so that the lane can be used meanwhile.
+        let mut received = self.received.take().unwrap_or_default();
         let count = self.rx.burst(&mut received.burst);
         if count != 0 {
             self.parse_burst(&mut received);
             self.execute_burst(now, &mut received);
         }
-        self.received = received;
+        self.received = Some(received);
         count != 0
     }
 

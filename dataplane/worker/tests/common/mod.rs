@@ -35,6 +35,8 @@ pub struct Shape {
     pub ring: u32,
     /// Buffers of each side's pool.
     pub buffers: u32,
+    /// Buffers that each thread keeps to itself; none, so that counts are exact.
+    pub cache: u32,
     /// Bytes of each.
     pub data_room: u16,
     pub poll: PollMode,
@@ -48,6 +50,7 @@ impl Default for Shape {
             queues: 1,
             ring: 1024,
             buffers: 4095,
+            cache: 0,
             data_room: 4352,
             poll: PollMode::Adaptive,
             link: LinkConfig::default(),
@@ -81,7 +84,7 @@ pub fn sides(name: &str, shape: &Shape) -> (Side, Side) {
         let config = PoolConfig {
             name: name.into(),
             count: shape.buffers,
-            cache: 0,
+            cache: shape.cache,
             data_room: shape.data_room,
             socket: None,
         };

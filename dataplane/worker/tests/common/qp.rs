@@ -73,7 +73,7 @@ impl Endpoint {
             pd: PdId(1),
             send_cq: Arc::clone(&sends),
             recv_cq: Arc::clone(&receives),
-            sq_sig_all: true,
+            sq_sig_all: false,
             port_mtu: Mtu::Mtu4096,
         };
         done(self.handles[home].call(Command::CreateQp { lane: 0, init: Box::new(init) }));
