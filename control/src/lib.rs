@@ -6,6 +6,7 @@ pub mod config;
 mod eal;
 mod endpoint;
 mod error;
+pub mod exchange;
 pub mod net;
 pub mod perf;
 pub mod stats;

@@ -89,6 +89,7 @@ impl PortStats {
             let counted = interface.counters().iter();
             (gids, counted.map(|(name, value)| (name.to_owned(), value)).collect())
         };
+        let link_up = port.device().link().ok().map(|link| link.up);
         PortStats {
             name: facts.name.clone(),
             driver: facts.driver.clone(),
@@ -96,7 +97,7 @@ impl PortStats {
             gids,
             ip_mtu: facts.ip_mtu,
             path_mtu: facts.path_mtu.bytes(),
-            link_up: port.device().link().ok().map(|link| link.up),
+            link_up,
             roce,
             network,
             device: device_counters(port),

@@ -77,7 +77,7 @@ fn errors_name_file_line_key_and_remedy() {
         "[qos]\nhop_limit = 0\n".into(),
         "[qos]\npfc = true\n".into(),
         "[congestion]\nalgorithm = \"dcqcn\"\n".into(),
-        "[control]\nlisten = \"18515\"\n".into(),
+        "[control]\nlisten = \"18591\"\n".into(),
         "[control]\nsocket = \"\"\n".into(),
         "[control\n".into(),
         "[eal]\nlog = \"quiet\"\nlog = \"info\"\n".into(),

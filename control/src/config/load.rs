@@ -191,7 +191,7 @@ fn check_control(control: raw::Control) -> Checked<ControlSettings> {
         parsed(
             &text,
             "is no address to listen on",
-            "write ADDRESS:PORT, as in \"0.0.0.0:18515\" or \"[::]:18515\"",
+            "write ADDRESS:PORT, as in \"0.0.0.0:18591\" or \"[::]:18591\"",
         )
     });
     Ok(ControlSettings {

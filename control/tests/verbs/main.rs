@@ -1,0 +1,15 @@
+//! The public API over a pair of ring ports: every operation with its data checked, and what is refused.
+
+mod atomics;
+mod channels;
+mod connecting;
+mod datagrams;
+mod destroying;
+mod devices;
+mod fast_registration;
+mod messages;
+mod network;
+mod numbers;
+mod statistics;
+mod support;
+mod threads;

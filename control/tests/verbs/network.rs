@@ -1,0 +1,51 @@
+//! Addresses and neighbours.
+
+use crate::support::{Pair, devices, family};
+use rockhopper::{ConnectOptions, EventKind, EventSource, QpType, ResolveError, RingPair, SendWr};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+#[test]
+fn neighbours_are_found_by_arp_and_by_neighbour_discovery() {
+    for vlan in [None, Some(7)] {
+        let (a, b) = devices(&RingPair { vlan, ..RingPair::default() });
+        let mac = b.query_port().unwrap().mac;
+        for destination in ["10.82.72.2", "fd52:48::2"] {
+            let path = a.resolve(destination.parse().unwrap(), None).unwrap();
+            assert_eq!((path.dmac, path.vlan.map(|tag| tag.vid)), (mac, vlan));
+            assert_eq!(path.dst.ip(), destination.parse::<IpAddr>().unwrap());
+        }
+        let network = b.stats().network;
+        assert!(network["arp_answered"] >= 1 && network["nd_answered"] >= 1, "{network:?}");
+    }
+}
+
+#[test]
+fn a_dead_neighbour_is_reported_within_two_seconds() {
+    let (a, _b) = devices(&RingPair::default());
+    let begin = Instant::now();
+    let dead: IpAddr = "10.82.72.9".parse().unwrap();
+    assert_eq!(a.resolve(dead, None), Err(ResolveError::Unreachable(dead)));
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn an_address_added_later_is_answered_and_carries_traffic() {
+    let (a, b) = devices(&RingPair::default());
+    let later = "10.82.72.77/24".parse().unwrap();
+    let index = b.add_address(later).unwrap();
+    assert_eq!(index, 3);
+    let event = b.next_event(Duration::from_secs(1)).unwrap();
+    assert_eq!((event.kind, event.source), (EventKind::GidChange, EventSource::Port(1)));
+    a.resolve(later.address(), None).unwrap();
+    let theirs = ConnectOptions { sgid_index: Some(index), ..ConnectOptions::default() };
+    let (left, right) = (crate::support::end(&a, QpType::Rc), crate::support::end(&b, QpType::Rc));
+    right.qp.connect(&left.qp.info(&family(false)), &theirs).unwrap();
+    left.qp.connect(&right.qp.info(&theirs), &family(false)).unwrap();
+    let pair = Pair { a: left, b: right };
+    pair.a.qp.post_send(SendWr::write(1, pair.b.mr.remote().at(0)).inline(b"new")).unwrap();
+    assert!(pair.at_a().is_success());
+    assert!(b.remove_address(later.address()).unwrap());
+    assert!(!b.remove_address(later.address()).unwrap());
+    assert_eq!(b.gid(index), None);
+}
