@@ -101,9 +101,6 @@ impl TimerWheel {
         let mut best: Option<Nanos> = None;
         for step in 0..BUCKETS as u64 {
             let bucket = (self.tick + step) as usize % BUCKETS;
-            if bucket.is_multiple_of(64) && self.occupied[bucket / 64] == 0 {
-                continue;
-            }
             if self.occupied[bucket / 64] & (1 << (bucket % 64)) == 0 {
                 continue;
             }

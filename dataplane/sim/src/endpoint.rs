@@ -145,12 +145,12 @@ impl Endpoint {
 
     /// Frames to send, at most `room`; true when there would be more.
     pub fn transmit(&mut self, now: Nanos, room: usize) -> (Vec<Vec<u8>>, bool) {
-        let mut sink = FrameSink { memory: &self.memory, room, ip_id: &mut self.ip_id, frames: Vec::new() };
+        let mut sink = FrameSink::new(&self.memory, room, &mut self.ip_id);
         let mut full = false;
         for engine in &mut self.engines {
             full |= engine.poll_transmit(now, &mut sink);
         }
-        (sink.frames, full)
+        (sink.into_frames(), full)
     }
 
     pub fn next_timeout(&self) -> Option<Nanos> {

@@ -30,5 +30,6 @@ pub use memory::VecMemory;
 pub use oracle::{assert_no_fault_of_ours, assert_silent};
 pub use qp::{Options, QpId};
 pub use seeds::for_each_seed;
+pub use sink::FrameSink;
 pub use traffic::{Kind, Mix, Traffic};
 pub use world::{Busy, World};

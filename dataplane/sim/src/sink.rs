@@ -4,11 +4,24 @@ use crate::memory::VecMemory;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, TxPacket};
 
 /// Builds whole frames, iCRC and all, as long as there is room.
-pub(crate) struct FrameSink<'a> {
-    pub memory: &'a VecMemory,
-    pub room: usize,
-    pub ip_id: &'a mut u16,
-    pub frames: Vec<Vec<u8>>,
+#[derive(Debug)]
+pub struct FrameSink<'a> {
+    memory: &'a VecMemory,
+    room: usize,
+    ip_id: &'a mut u16,
+    frames: Vec<Vec<u8>>,
+}
+
+impl<'a> FrameSink<'a> {
+    /// A sink for `room` frames with payload from `memory`. `ip_id` is counted on.
+    pub fn new(memory: &'a VecMemory, room: usize, ip_id: &'a mut u16) -> Self {
+        FrameSink { memory, room, ip_id, frames: Vec::new() }
+    }
+
+    /// The frames, in the order in which they were sent.
+    pub fn into_frames(self) -> Vec<Vec<u8>> {
+        self.frames
+    }
 }
 
 impl PacketSink for FrameSink<'_> {

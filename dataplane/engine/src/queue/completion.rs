@@ -96,10 +96,9 @@ impl CompletionQueue {
         // The push above and this load must not swap, or an arming in between sleeps through the completion.
         std::sync::atomic::fence(Ordering::SeqCst);
         let armed = self.armed.load(Ordering::Relaxed);
-        if armed == Arm::Any as u8 || (armed == Arm::Solicited as u8 && rouses) {
-            if self.armed.swap(0, Ordering::SeqCst) != 0 {
-                (self.notify)();
-            }
+        let wanted = armed == Arm::Any as u8 || (armed == Arm::Solicited as u8 && rouses);
+        if wanted && self.armed.swap(0, Ordering::SeqCst) != 0 {
+            (self.notify)();
         }
         Ok(())
     }

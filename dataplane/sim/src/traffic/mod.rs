@@ -56,10 +56,6 @@ impl Kind {
         matches!(self, Kind::Send | Kind::SendImm)
     }
 
-    fn is_write(self) -> bool {
-        matches!(self, Kind::Write | Kind::WriteImm)
-    }
-
     fn has_imm(self) -> bool {
         matches!(self, Kind::SendImm | Kind::WriteImm)
     }
