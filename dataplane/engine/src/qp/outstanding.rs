@@ -143,7 +143,7 @@ impl Requester {
         let mut seq = self.flight.head();
         while seq != self.flight.tail() {
             let wqe = self.flight.get(seq);
-            if wqe.fault.is_some() || !wqe.started {
+            if !wqe.started {
                 break;
             }
             let left = wqe.packets - wqe.done_before(self.una);

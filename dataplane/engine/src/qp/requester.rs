@@ -28,7 +28,7 @@ enum Next {
 
 fn next(qp: &Qp) -> Next {
     let req = &qp.req;
-    if req.rnr_wait || !matches!(qp.state, QpState::Rts | QpState::Sqd) {
+    if req.rnr_wait {
         return Next::Nothing;
     }
     if req.at_end() {

@@ -34,6 +34,17 @@ fn later_posts_are_flushed_too() {
 }
 
 #[test]
+fn a_post_is_flushed_by_its_doorbell_whatever_comes_before() {
+    let (mut rig, _) = rc();
+    rig.modify(QpState::Err);
+    assert_eq!(rig.shared.post_send(wr(1, SendOp::Send, &[])), Ok(true));
+    ack(&mut rig, 0x100);
+    sends(&mut rig, &[]);
+    rig.engine.on_doorbell(rig.now, QPN);
+    completes(&rig, &[(1, WcStatus::WrFlushErr)]);
+}
+
+#[test]
 fn the_receive_of_a_message_in_progress_is_flushed_first() {
     let (mut rig, region) = rc();
     rig.post_recv(11, &[region.sge(0, 1000)]);

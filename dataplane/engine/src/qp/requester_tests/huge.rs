@@ -71,6 +71,26 @@ fn respond(huge: &mut Own<Nowhere>, operation: Operation, at: Position, psn: Psn
     huge.deliver(&packet);
 }
 
+/// All responses to a READ of 2^31 - 1 bytes at MTU 256 that begins at `first`. Gives the PSN behind them.
+fn answer_half(huge: &mut Own<Nowhere>, first: Psn) -> Psn {
+    let packets = wire::packets(HALF - 1, Mtu::Mtu256);
+    assert_eq!(packets, 1 << 23);
+    let payload = [7; 256];
+    respond(huge, Operation::ReadResponse, Position::First, first, &payload);
+    // Eight million frames are not built anew: only their PSN differs.
+    let middle =
+        Packet::new(QpType::Rc, Operation::ReadResponse, Position::Middle, QPN, Psn::new(0), &payload);
+    let bytes = middle.frame(&HeaderTemplate::new(&addressing(PEER, LOCAL)).unwrap());
+    let mut frame = wire::Frame::parse(&bytes, bytes.len()).unwrap();
+    for at in 1..packets - 1 {
+        frame.bth.psn = first.add(at);
+        let payload = Payload::contiguous(&payload);
+        huge.engine.on_packet(0, &RxPacket { frame: &frame, head: &bytes, payload });
+    }
+    respond(huge, Operation::ReadResponse, Position::Last, first.add(packets - 1), &payload[..255]);
+    first.add(packets)
+}
+
 fn sge(addr: u64, len: u32) -> Sge {
     Sge { addr, len, lkey: LKey::new(0x100) }
 }
@@ -106,34 +126,35 @@ fn the_longest_read_takes_half_of_the_psn_space_and_holds_back_what_is_behind() 
     let mut sink = Counting::default();
     huge.engine.poll_transmit(0, &mut sink);
     assert_eq!(sink.packets, 1);
-    let packets = wire::packets(HALF - 1, Mtu::Mtu256);
-    assert_eq!(packets, 1 << 23);
-    let payload = [7; 256];
-    respond(&mut huge, Operation::ReadResponse, Position::First, Psn::new(0x100), &payload);
-    // Eight million frames are not built anew: only their PSN differs.
-    let middle =
-        Packet::new(QpType::Rc, Operation::ReadResponse, Position::Middle, QPN, Psn::new(0), &payload);
-    let bytes = middle.frame(&HeaderTemplate::new(&addressing(PEER, LOCAL)).unwrap());
-    let mut frame = wire::Frame::parse(&bytes, bytes.len()).unwrap();
-    for at in 1..packets - 1 {
-        frame.bth.psn = Psn::new(0x100).add(at);
-        let payload = Payload::contiguous(&payload);
-        huge.engine.on_packet(0, &RxPacket { frame: &frame, head: &bytes, payload });
-    }
-    assert!(huge.cq.is_empty());
-    respond(
-        &mut huge,
-        Operation::ReadResponse,
-        Position::Last,
-        Psn::new(0x100).add(packets - 1),
-        &payload[..255],
-    );
+    let end = answer_half(&mut huge, Psn::new(0x100));
     let cqe = huge.cq.poll().unwrap();
     assert_eq!((cqe.status, cqe.byte_len), (WcStatus::Success, HALF - 1));
     let memory = huge.engine.memory();
     assert_eq!((memory.end.get(), memory.written.get()), (u64::from(HALF) - 1, u64::from(HALF) - 1));
     huge.engine.poll_transmit(0, &mut sink);
-    assert_eq!((sink.packets, sink.last.map(|last| last.bth.psn)), (2, Some(Psn::new(0x100).add(packets))));
+    assert_eq!((sink.packets, sink.last.map(|last| last.bth.psn)), (2, Some(end)));
+}
+
+#[test]
+fn a_repetition_half_of_the_psn_space_ago_is_forgotten() {
+    let mut huge = huge(Mtu::Mtu256);
+    let mut sink = Counting::default();
+    huge.post(wr(1, SendOp::Send, &[]));
+    huge.engine.poll_transmit(0, &mut sink);
+    let nak = Packet::new(QpType::Rc, Operation::Acknowledge, Position::Only, QPN, Psn::new(0x100), &[]);
+    huge.deliver(&nak.with(Aeth { syndrome: Syndrome::Nak(NakCode::PsnSequence), msn: Msn::new(0) }));
+    huge.engine.poll_transmit(0, &mut sink);
+    respond(&mut huge, Operation::Acknowledge, Position::Only, Psn::new(0x100), &[]);
+    huge.post(wr(2, SendOp::Read(REMOTE), &[sge(0, HALF - 1)]));
+    huge.engine.poll_transmit(0, &mut sink);
+    let next = answer_half(&mut huge, Psn::new(0x101));
+    huge.post(wr(3, SendOp::Read(REMOTE), &[sge(0, 8)]));
+    huge.post(wr(4, SendOp::Send, &[]));
+    huge.engine.poll_transmit(0, &mut sink);
+    respond(&mut huge, Operation::Acknowledge, Position::Only, next.next(), &[]);
+    let before = sink.packets;
+    huge.engine.poll_transmit(0, &mut sink);
+    assert_eq!(sink.packets - before, 2, "the READ and the SEND again");
 }
 
 #[test]

@@ -110,6 +110,21 @@ fn a_region_that_goes_while_it_is_sent() {
 }
 
 #[test]
+fn a_region_that_goes_before_a_repetition_which_a_late_ack_spares() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Send, &[]));
+    rig.post_send(wr(2, SendOp::Send, &[region.sge(0, 4)]));
+    rig.sent();
+    rig.advance(100_000_000);
+    rig.memory.remove(region.id);
+    sends(&mut rig, &["100 SEND Only 0 A"]);
+    ack(&mut rig, 0x101);
+    completes(&rig, &[(1, WcStatus::Success), (2, WcStatus::Success)]);
+    rig.post_send(wr(3, SendOp::Send, &[]));
+    sends(&mut rig, &["102 SEND Only 0 A"]);
+}
+
+#[test]
 fn requests_before_a_faulty_one_are_still_retried() {
     let (mut rig, region) = rc();
     rig.post_send(wr(1, SendOp::Send, &[]));

@@ -65,6 +65,36 @@ fn no_timer_runs_with_nothing_outstanding() {
 }
 
 #[test]
+fn after_a_pause_the_timer_starts_anew() {
+    let (mut rig, _) = quick(7);
+    rig.post_send(wr(1, SendOp::Send, &[]));
+    rig.sent();
+    ack(&mut rig, 0x100);
+    rig.advance(TIMEOUT * 3 / 4);
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    rig.sent();
+    rig.advance(TIMEOUT / 2);
+    sends(&mut rig, &[]);
+    rig.advance(TIMEOUT / 2 + SLACK);
+    sends(&mut rig, &["101 SEND Only 0 A"]);
+}
+
+#[test]
+fn a_reset_stops_the_timer() {
+    let (mut rig, _) = quick(7);
+    rig.post_send(wr(1, SendOp::Send, &[]));
+    rig.sent();
+    rig.advance(TIMEOUT * 3 / 4);
+    for state in [QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts] {
+        rig.modify(state);
+    }
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    sends(&mut rig, &["100 SEND Only 0 A"]);
+    rig.advance(TIMEOUT / 2);
+    sends(&mut rig, &[]);
+}
+
+#[test]
 fn timeout_zero_means_none() {
     let (mut rig, _) = rc_with(QpAttr { timeout: 0, ..attributes() });
     rig.post_send(wr(1, SendOp::Send, &[]));

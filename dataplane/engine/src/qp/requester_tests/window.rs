@@ -49,8 +49,8 @@ fn expected_responses_fill_the_window() {
 #[test]
 fn the_window_grows_to_its_limit_and_not_beyond() {
     let attr = attributes();
-    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 8192, 16_384);
-    for id in 0..8192 {
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 20_000, 20_000);
+    for id in 0..20_000 {
         rig.post_send(wr(id, SendOp::Send, &[]));
     }
     let mut next = 0x100;
@@ -64,7 +64,7 @@ fn the_window_grows_to_its_limit_and_not_beyond() {
         next += sent;
         ack(&mut rig, next - 1);
     }
-    assert_eq!((next, largest), (0x100 + 8192, WINDOW_MAX));
+    assert_eq!((next, largest), (0x100 + 20_000, WINDOW_MAX));
 }
 
 #[test]
