@@ -109,7 +109,7 @@ pub struct RunArgs {
     /// Post so many requests together
     #[arg(long, short = 'l', value_name = "N", default_value_t = 1)]
     pub post_list: u32,
-    /// Ask for one completion in so many messages [default: 32]
+    /// Ask for one completion in so many messages [default: 32, fewer for long messages]
     #[arg(long, short = 'Q', value_name = "N")]
     pub cq_mod: Option<u32>,
     /// READs and atomics under way per QP [default: 128]

@@ -8,6 +8,7 @@ use crate::{plan, progress::Progress, stop};
 use rockhopper::perf::{Client, ClientOptions, Link, Params, RunError, ServerOptions, Shared, serve};
 use rockhopper::{Device, Endpoint, RingPair};
 use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// Runs the client's end here and the server's beside it.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
@@ -25,22 +26,32 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     let mut report = Report::new(cli, place);
     std::thread::scope(|scope| {
         let [near_core, far_core] = cores;
-        let server = scope.spawn(move || {
+        let server = spawn(scope, "perf-server", move || {
             pin(far_core)?;
             // The client learns why, and tells.
             let _ = serve(far_link, &far, &ServerOptions::default(), &Shared::default(), |_| ());
-            Ok::<(), Failure>(())
-        });
+            Ok(())
+        })?;
         let report = &mut report;
-        let client = scope.spawn(move || {
+        let client = spawn(scope, "perf-client", move || {
             pin(near_core)?;
             measure(cli, link, &near, &shared, &runs, report)
-        });
+        })?;
         let client = client.join().unwrap_or_else(|_| Err(Failure::Run("the client's thread died".into())));
         let server = server.join().unwrap_or_else(|_| Err(Failure::Run("the server's thread died".into())));
         server.and(client)
     })?;
     report.finish()
+}
+
+/// A thread with a name, for those who profile.
+fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> Result<(), Failure> + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, Result<(), Failure>>, Failure> {
+    let thread = std::thread::Builder::new().name(name.into());
+    thread.spawn_scoped(scope, work).map_err(|why| Failure::setup(format!("no thread: {why}")))
 }
 
 /// The client's part: every run, reported as it ends.

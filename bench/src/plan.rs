@@ -9,8 +9,9 @@ use std::time::Duration;
 const ALL_SHIFTS: std::ops::RangeInclusive<u32> = 1..=23;
 /// How long each size of `--size all` runs unless told otherwise.
 const ALL_DURATION: Duration = Duration::from_millis(500);
-/// Most messages between two completions unless told otherwise.
+/// Most messages, and about how many bytes, between two completions unless told otherwise.
 const CQ_MOD: u32 = 32;
+const CQ_MOD_BYTES: u32 = 1 << 20;
 
 /// The runs that were asked for, all sizes of them. `mtu` is what our port carries.
 pub fn runs(cli: &Cli, mtu: Mtu) -> Vec<Params> {
@@ -24,7 +25,8 @@ pub fn runs(cli: &Cli, mtu: Mtu) -> Vec<Params> {
     };
     let all = cli.run.size == Some(Sizes::All);
     let fits = |size: &u32| !all || one.transport != Transport::Ud || *size <= one.mtu.min(mtu.bytes());
-    sizes.into_iter().filter(fits).map(|size| Params { size, ..one.clone() }).collect()
+    let cq_mod = |size: u32| cli.run.cq_mod.unwrap_or_else(|| usual_cq_mod(one.depth, size));
+    sizes.into_iter().filter(fits).map(|size| Params { size, cq_mod: cq_mod(size), ..one.clone() }).collect()
 }
 
 fn params(cli: &Cli) -> Params {
@@ -50,7 +52,6 @@ fn params(cli: &Cli) -> Params {
         bidirectional: cli.run.bidirectional,
         verify: cli.run.verify,
         imm: cli.run.imm || needs_imm,
-        cq_mod: cli.run.cq_mod.unwrap_or((depth / 4).clamp(1, CQ_MOD)),
         post_list: cli.run.post_list,
         inline: cli.run.inline,
         outs: cli.run.outs.unwrap_or(usual.outs),
@@ -58,6 +59,11 @@ fn params(cli: &Cli) -> Params {
         seed: cli.run.seed,
         ..usual
     }
+}
+
+/// Few enough that a window holds several completions, and that none is long in coming.
+fn usual_cq_mod(depth: u32, size: u32) -> u32 {
+    (depth / 4).min(CQ_MOD_BYTES / size.max(1)).clamp(1, CQ_MOD)
 }
 
 #[cfg(test)]
@@ -82,7 +88,8 @@ mod tests {
     #[test]
     fn usual_values_follow_the_test_and_the_depth() {
         let bandwidth = &plan("perf write-bw")[0];
-        assert_eq!((bandwidth.size, bandwidth.depth, bandwidth.cq_mod), (65536, 128, 32));
+        assert_eq!((bandwidth.size, bandwidth.depth, bandwidth.cq_mod), (65536, 128, 16));
+        assert_eq!(plan("perf write-bw -s 64")[0].cq_mod, 32);
         assert_eq!(plan("perf write-bw -t 8")[0].cq_mod, 2);
         let latency = &plan("perf read-lat")[0];
         assert_eq!((latency.size, latency.depth, latency.until), (2, 1, Until::Iters(1000)));

@@ -58,7 +58,9 @@ impl Bandwidth<'_> {
                     break;
                 }
             }
-            if !busy {
+            if busy {
+                drive.worked();
+            } else {
                 self.rest(drive, watch);
             }
         }

@@ -7,8 +7,10 @@ use dpdk::eal::RegisteredThread;
 use dpdk::tsc::Clock;
 use engine::Nanos;
 
-/// Turns without work before a thread that drives nothing lets others have its core.
-const SPINS: u32 = 256;
+/// Turns without work before a thread lets others have its core, and again after as many. A thread that drives the
+/// workers waits longer (about 100 µs): its turns are what the latency consists of.
+const IDLE_TURNS: u32 = 256;
+const IDLE_TURNS_DRIVING: u32 = 4096;
 
 /// The worker's driver where the caller is it; elsewhere a way to wait that leaves the cores to the workers.
 pub(super) struct Drive<'a> {
@@ -16,7 +18,7 @@ pub(super) struct Drive<'a> {
     clock: Clock,
     shared: &'a Shared,
     is_driver: bool,
-    spins: u32,
+    idle_turns: u32,
 }
 
 /// Caches of packet buffers for this thread, if it is the one that moves the packets. Without them every buffer is taken
@@ -28,7 +30,7 @@ pub(super) fn thread_caches(device: &Device) -> Option<RegisteredThread> {
 impl<'a> Drive<'a> {
     pub fn new(device: &Device, shared: &'a Shared) -> Self {
         let is_driver = device.core.is_driven();
-        Drive { device: device.clone(), clock: device.port.clock, shared, is_driver, spins: 0 }
+        Drive { device: device.clone(), clock: device.port.clock, shared, is_driver, idle_turns: 0 }
     }
 
     /// Whether this thread moves the packets.
@@ -48,13 +50,18 @@ impl<'a> Drive<'a> {
         self.is_driver && self.device.core.poll_once()
     }
 
+    /// There was something to do.
+    #[inline]
+    pub fn worked(&mut self) {
+        self.idle_turns = 0;
+    }
+
     /// There was nothing to do.
     #[inline]
     pub fn pause(&mut self) {
-        self.spins = self.spins.wrapping_add(1);
-        if self.is_driver || self.spins % SPINS != 0 {
-            std::hint::spin_loop();
-        } else {
+        self.idle_turns += 1;
+        if self.idle_turns >= if self.is_driver { IDLE_TURNS_DRIVING } else { IDLE_TURNS } {
+            self.idle_turns = 0;
             std::thread::yield_now();
         }
     }

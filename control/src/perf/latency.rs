@@ -141,6 +141,7 @@ impl Latency<'_> {
             drive.poll();
             self.take_completions(drive.now())?;
             if self.came(answers) {
+                drive.worked();
                 self.note_seen();
                 return Ok(Wait::Came);
             }
@@ -161,9 +162,7 @@ impl Latency<'_> {
                     return Err(RunError::Stalled(STALLED));
                 }
             }
-            if !drive.is_driver() {
-                drive.pause();
-            }
+            drive.pause();
         }
     }
 

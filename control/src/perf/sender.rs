@@ -24,6 +24,8 @@ pub(super) const NUMBER_BITS: u32 = 48;
 const ENDLESS: u64 = u64::MAX;
 /// Over how long the peak bandwidth is taken, at least.
 const PEAK_NS: Nanos = 10_000_000;
+/// And over how many completions, since each tells of several messages that may be older than the stretch.
+const PEAK_COMPLETIONS: u64 = 16;
 
 /// A `wr_id`.
 pub(super) fn tag(qp: usize, number: u64) -> u64 {
@@ -225,7 +227,7 @@ impl Sender {
 
     /// Notes how fast it goes, now and then.
     pub fn sample(&mut self, now: Nanos) {
-        self.peak.sample(now, self.completed);
+        self.peak.sample(now, self.completed, PEAK_COMPLETIONS * self.cq_mod);
     }
 
     /// Sets when the sending ended, where that is not the last completion.
@@ -398,9 +400,9 @@ impl Peak {
         self.since = now;
     }
 
-    fn sample(&mut self, now: Nanos, messages: u64) {
+    fn sample(&mut self, now: Nanos, messages: u64, least: u64) {
         let nanos = now.saturating_sub(self.since);
-        if nanos >= PEAK_NS {
+        if nanos >= PEAK_NS && messages - self.messages >= least {
             let rate = (messages - self.messages) as f64 * 1e9 / nanos as f64;
             self.best = self.best.max(rate);
             (self.since, self.messages) = (now, messages);
