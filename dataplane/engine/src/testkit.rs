@@ -224,6 +224,8 @@ impl PacketSink for ListSink {
             payload.extend_from_slice(&piece);
         }
         assert_eq!(payload.len(), packet.payload.len(), "the spans hold what the packet says");
+        let headers = packet.bth.opcode.info().map(|info| info.ext_len());
+        assert_eq!(Some(packet.ext.len()), headers, "the headers are those of the opcode");
         assert_eq!(packet.bth.pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
         self.room -= 1;
         self.sent.push(Packet { bth: packet.bth, ext: packet.ext, payload });

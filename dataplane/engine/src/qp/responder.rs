@@ -80,10 +80,9 @@ impl Responder {
         self.slots.has_pending() || self.outbox.has_any()
     }
 
-    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. The message it was for
-    /// is forgotten.
+    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. Its message goes on
+    /// nowhere, as the QP is going to ERROR.
     pub fn take_current_receive(&mut self) -> Option<RecvWr> {
-        self.previous = None;
         self.receive.give()
     }
 

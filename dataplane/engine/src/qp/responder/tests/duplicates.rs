@@ -116,7 +116,7 @@ fn a_duplicate_read_lies_inside_its_original() {
         (FIRST, reth(&source, 0, 1001)),
         (FIRST, reth(&source, 1, 999)),
         (FIRST, reth(&source, 0, 0)),
-        (FIRST, reth(&other, 0, 1000)),
+        (FIRST, Reth { rkey: other.rkey(), ..reth(&source, 0, 1000) }),
         (FIRST + 1, reth(&source, 0, 744)),
         (FIRST + 1, reth(&source, 256, 745)),
         (FIRST - 1, reth(&source, 0, 1000)),
@@ -183,4 +183,18 @@ fn a_slot_that_answers_a_duplicate_gives_way_to_a_new_read() {
     rig.deliver(&read(&rig, FIRST + 2, reth(&source, 0, 4)));
     assert_eq!(places(&rig.sent()), [(FIRST + 2, Only)]);
     assert_eq!(rig.state(), QpState::Rts);
+}
+
+/// Also when the slot that gives way is the one to be answered next: the rest stays in PSN order.
+#[test]
+fn a_slot_that_gives_way_does_not_pull_the_new_one_forward() {
+    let attr = QpAttr { max_dest_rd_atomic: 2, ..attributes() };
+    let mut rig = Rig::with(QpType::Rc, QpState::Rts, attr);
+    let source = rig.region(1024, ALL);
+    let old = [0, 1].map(|i| read(&rig, FIRST + i, reth(&source, 0, 4)));
+    old.iter().for_each(|request| rig.deliver(request));
+    assert_eq!(rig.sent().len(), 2);
+    old.iter().for_each(|request| rig.deliver(request));
+    rig.deliver(&read(&rig, FIRST + 2, reth(&source, 0, 4)));
+    assert_eq!(places(&rig.sent()), [(FIRST + 1, Only), (FIRST + 2, Only)]);
 }

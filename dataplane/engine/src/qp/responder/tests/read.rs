@@ -92,6 +92,17 @@ fn a_read_whose_memory_was_deregistered_ends_with_a_nak() {
     assert_failed(&mut rig);
 }
 
+#[test]
+fn nothing_is_answered_behind_a_read_that_failed() {
+    let mut rig = Rig::new(QpType::Rc);
+    let (gone, kept) = (rig.region(64, ALL), rig.region(64, ALL));
+    rig.deliver(&read(&rig, FIRST, reth(&gone, 0, 4)));
+    rig.deliver(&read(&rig, FIRST + 1, reth(&kept, 0, 4)));
+    rig.memory.remove(gone.id);
+    assert_eq!(acks(&rig.sent()), [nak(NakCode::RemoteAccess, FIRST, 2)]);
+    assert_failed(&mut rig);
+}
+
 /// rocev2 facts, transport 7: rxe rounds its number of outstanding READs up to a power of two, so 3 allows 4.
 #[test]
 fn as_many_reads_as_slots_may_wait_for_their_answers() {

@@ -181,3 +181,15 @@ fn without_a_receive_the_peer_is_told_to_come_again() {
     assert_eq!((rig.count(Counter::OutOfBuffer), rig.count(Counter::RnrNakSent)), (2, 2));
     assert_eq!(rig.dropped(DropReason::ReceiverNotReady), 2);
 }
+
+/// The network doubled it, and in between a receive was posted: there is nothing to come again for.
+#[test]
+fn a_send_that_is_taken_after_all_is_not_refused() {
+    let mut rig = Rig::new(QpType::Rc);
+    let packet = rig.packet(Send, Only, FIRST, &[]).ack_req();
+    rig.deliver(&packet);
+    rig.post_recv(1, &[]);
+    rig.deliver(&packet);
+    assert_eq!(acks(&rig.sent()), [ack(FIRST, 1)]);
+    assert_eq!(rig.recv_cqes().len(), 1);
+}

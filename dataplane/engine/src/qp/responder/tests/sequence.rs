@@ -47,6 +47,16 @@ fn a_gap_that_closes_within_a_burst_is_not_told() {
     assert_eq!(acks(&rig.answer(&write(&rig, FIRST + 4))), [nak(NakCode::PsnSequence, FIRST + 3, 3)]);
 }
 
+/// The first that came ahead is here again, the last one is not.
+#[test]
+fn a_gap_that_closes_in_part_is_told() {
+    let mut rig = Rig::new(QpType::Rc);
+    for psn in [1, 3, 0, 1] {
+        rig.deliver(&write(&rig, FIRST + psn));
+    }
+    assert_eq!(acks(&rig.sent()), [nak(NakCode::PsnSequence, FIRST + 2, 2)]);
+}
+
 #[test]
 fn the_psn_wraps() {
     let attr = QpAttr { rq_psn: Psn::new(0xFF_FFFE), ..attributes() };
