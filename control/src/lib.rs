@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod admin;
 pub mod config;
 mod eal;
 mod endpoint;
@@ -27,4 +28,5 @@ pub use verbs::{
     Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Pd, PortAttr, Qp, QpCaps, QpInfo,
     QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr,
 };
+pub use memory::OutOfRange;
 pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey};

@@ -4,6 +4,7 @@ use super::control::ControlThread;
 use super::network::Network;
 use super::port::{LaneHandle, PortCore, PortFacts, PortParts};
 use super::{Drivers, Endpoint, EndpointCore};
+use crate::admin::AdminServer;
 use crate::config::{Config, DeviceKind, Drive, MemifRole, PollMode, PortSettings, WorkerSettings};
 use crate::error::StartError;
 use crate::net;
@@ -62,6 +63,7 @@ pub(super) fn start_ports(eal: &Eal, config: &Config, ids: &[PortId]) -> Result<
     for port in &ports {
         port.publish_addresses()?;
     }
+    let admin = config.control.socket.as_deref().map(|path| AdminServer::start(path, &ports)).transpose()?;
     let drivers = Arc::new(Drivers { workers: drivers, polls: AtomicU64::new(0) });
     let control =
         ControlThread::spawn(ports.clone(), Arc::clone(&drivers)).map_err(|why| StartError::System {
@@ -69,7 +71,9 @@ pub(super) fn start_ports(eal: &Eal, config: &Config, ids: &[PortId]) -> Result<
             why,
             remedy: "raise the limit of threads (ulimit -u)",
         })?;
-    Ok(Endpoint { core: Arc::new(EndpointCore { _control: control, drivers, _threads: threads, ports }) })
+    Ok(Endpoint {
+        core: Arc::new(EndpointCore { _control: control, _admin: admin, drivers, _threads: threads, ports }),
+    })
 }
 
 fn worker_count(settings: &WorkerSettings) -> usize {
@@ -146,7 +150,7 @@ impl OpenedPort {
             ),
             remedy: "raise the interface's MTU to 1500 at least".into(),
         })?;
-        let mac = settings.mac.unwrap_or(own_mac(port.mac()?));
+        let mac = settings.mac.unwrap_or(own_mac(port.mac()?, &settings.device));
         let interface = net::Interface::new(net::Config {
             mac,
             mtu: negotiated.mtu,
@@ -232,13 +236,17 @@ fn pool_config(settings: &PortSettings, index: usize, workers: usize) -> PoolCon
     PoolConfig { name: format!("port{index}"), count, cache: 256, data_room, socket: None }
 }
 
-/// The device's address, or a random one in the range for local use where it has none.
-fn own_mac(device: [u8; 6]) -> Mac {
-    if device != [0; 6] && !Mac(device).is_multicast() {
-        return Mac(device);
+/// The device's address, or one in the range for local use where it has none. A tap's address is that of the kernel's
+/// side, so ours differs in a bit: the kernel is to talk to us.
+fn own_mac(device: [u8; 6], kind: &DeviceKind) -> Mac {
+    if device == [0; 6] || Mac(device).is_multicast() {
+        let [a, b, c, ..] = rand::random::<u32>().to_be_bytes();
+        return Mac([0x02, b'R', b'H', a, b, c]);
     }
-    let [a, b, c, ..] = rand::random::<u32>().to_be_bytes();
-    Mac([0x02, b'R', b'H', a, b, c])
+    let [rest @ .., last] = device;
+    let last = if matches!(kind, DeviceKind::Tap { .. }) { last ^ 0x80 } else { last };
+    let [a, b, c, d, e] = rest;
+    Mac([a, b, c, d, e, last])
 }
 
 fn pci_address(device: &DeviceKind) -> Option<String> {
@@ -286,7 +294,7 @@ impl Made<'_> {
                             .into(),
                 });
             }
-            DeviceKind::Tap { interface } => Vdev::tap(&suffix, interface, settings.mac.map(Mac::octets))?,
+            DeviceKind::Tap { interface } => Vdev::tap(&suffix, interface, None)?,
             DeviceKind::AfPacket { interface } => Vdev::af_packet(&suffix, interface, 1, true)?,
             DeviceKind::Pcap { interface } => Vdev::pcap_interface(&suffix, interface)?,
             DeviceKind::Memif { socket, role, id } => {

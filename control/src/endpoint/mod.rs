@@ -14,6 +14,7 @@ pub use ring::RingPair;
 pub(crate) use names::starting_psn;
 pub(crate) use port::PortCore;
 
+use crate::admin::AdminServer;
 use crate::config::{Config, Drive};
 use crate::error::StartError;
 use crate::stats::EndpointStats;
@@ -51,6 +52,7 @@ impl std::fmt::Debug for Endpoint {
 /// ports, workers hold the ports' queues, and a port is closed when nothing of it is held any more.
 pub(crate) struct EndpointCore {
     _control: ControlThread,
+    _admin: Option<AdminServer>,
     drivers: Arc<Drivers>,
     _threads: Vec<WorkerThread>,
     ports: Vec<Arc<PortCore>>,

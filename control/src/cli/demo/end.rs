@@ -1,0 +1,87 @@
+//! Two connected ends, driven by one thread, and bytes that tell where they belong.
+
+use crate::cli::failure::Failure;
+use rockhopper::{Access, ConnectOptions, Cq, Cqe, Device, Mr, Pd, Qp, QpOptions, QpType};
+use std::time::{Duration, Instant};
+
+/// Bytes of each end's memory.
+pub const MEMORY: usize = 2 << 20;
+/// Longer than any operation takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a peer may do with an end's memory.
+pub const EVERYTHING: Access =
+    Access::LOCAL_WRITE.union(Access::REMOTE_WRITE).union(Access::REMOTE_READ).union(Access::REMOTE_ATOMIC);
+
+/// One end.
+pub struct End {
+    pub device: Device,
+    pub pd: Pd,
+    pub cq: Cq,
+    pub qp: Qp,
+    pub mr: Mr,
+}
+
+impl End {
+    fn new(device: &Device, qp_type: QpType) -> Result<End, Failure> {
+        let pd = device.alloc_pd();
+        let cq = device.create_cq(512)?;
+        let qp = pd.create_qp(&QpOptions::new(qp_type, &cq))?;
+        let mr = pd.reg_mr(MEMORY, EVERYTHING)?;
+        Ok(End { device: device.clone(), pd, cq, qp, mr })
+    }
+
+    /// Bytes of its memory.
+    pub fn bytes(&self, at: usize, len: usize) -> Result<Vec<u8>, Failure> {
+        let mut bytes = vec![0; len];
+        self.mr.read(at, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Two connected ends.
+pub struct Pair {
+    pub near: End,
+    pub far: End,
+    pub options: ConnectOptions,
+}
+
+impl Pair {
+    pub fn connect(near: &Device, far: &Device, qp_type: QpType, ipv6: bool) -> Result<Pair, Failure> {
+        // GID 0 is link-local; the ring pair's ports have an IPv4 address at 1 and an IPv6 one at 2.
+        let sgid_index = Some(if ipv6 { 2 } else { 1 });
+        let options = ConnectOptions { sgid_index, ..ConnectOptions::default() };
+        let (near, far) = (End::new(near, qp_type)?, End::new(far, qp_type)?);
+        if qp_type == QpType::Ud {
+            near.qp.activate(&options)?;
+            far.qp.activate(&options)?;
+        } else {
+            far.qp.connect(&near.qp.info(&options), &options)?;
+            near.qp.connect(&far.qp.info(&options), &options)?;
+        }
+        Ok(Pair { near, far, options })
+    }
+
+    /// The next completion of an end, which has to be a success.
+    pub fn done(&self, end: &End) -> Result<Cqe, Failure> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Some(cqe) = end.cq.poll_one() {
+                if cqe.is_success() {
+                    return Ok(cqe);
+                }
+                return Err(Failure::Run(format!("request {} ended with {:?}", cqe.wr_id, cqe.status)));
+            }
+            self.near.device.drive();
+            self.far.device.drive();
+        }
+        Err(Failure::Run(format!("no completion within {PATIENCE:?}")))
+    }
+}
+
+/// `len` bytes that differ from place to place and from message to message.
+pub fn pattern(message: u64, len: usize) -> Vec<u8> {
+    let word =
+        |at: u64| (at ^ message << 40).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+    (0..len.div_ceil(8) as u64).flat_map(|at| word(at).to_le_bytes()).take(len).collect()
+}

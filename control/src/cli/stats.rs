@@ -1,0 +1,69 @@
+//! `rockhopper stats`: the counters of a running endpoint.
+
+use super::StatsArgs;
+use super::failure::Failure;
+use rockhopper::Config;
+use rockhopper::stats::{EndpointStats, Named, PortStats};
+use std::path::PathBuf;
+
+pub fn run(args: &StatsArgs, json: bool) -> Result<(), Failure> {
+    let stats = rockhopper::admin::stats(&socket(args)?).map_err(Failure::setup)?;
+    if json {
+        println!("{}", serde_json::to_string(&stats).map_err(Failure::setup)?);
+    } else {
+        print!("{}", text(&stats, args.all));
+    }
+    Ok(())
+}
+
+fn socket(args: &StatsArgs) -> Result<PathBuf, Failure> {
+    let Some(path) = &args.config else { return Ok(args.socket.clone().unwrap_or_default()) };
+    Config::load(path)?.control.socket.ok_or_else(|| {
+        Failure::setup(format!(
+            "{}: there is no admin socket; add socket = \"PATH\" to [control]",
+            path.display()
+        ))
+    })
+}
+
+fn text(stats: &EndpointStats, all: bool) -> String {
+    stats.ports.iter().map(|port| port_text(port, all)).collect()
+}
+
+/// One port; zeros only when `all` are wanted.
+pub fn port_text(port: &PortStats, all: bool) -> String {
+    let link = match port.link_up {
+        Some(true) => "up",
+        Some(false) => "down",
+        None => "unknown",
+    };
+    let gids: Vec<String> = port.gids.iter().map(|(index, gid)| format!("{index}={gid}")).collect();
+    let mut text = format!(
+        "port {}  {}  {}  link {link}  MTU {} (path MTU {})\n  GIDs {}\n",
+        port.name,
+        port.driver,
+        port.mac,
+        port.ip_mtu,
+        port.path_mtu,
+        gids.join(" ")
+    );
+    let mut section = |title: &str, counters: &Named| {
+        let shown: Vec<_> = counters.iter().filter(|&(_, &value)| all || value != 0).collect();
+        if !shown.is_empty() {
+            text += &format!("  {title}\n");
+            for (name, value) in shown {
+                text += &format!("    {name:<34} {value:>16}\n");
+            }
+        }
+    };
+    section("RoCE", &port.roce);
+    section("network", &port.network);
+    section("device", &port.device);
+    for (index, worker) in port.workers.iter().enumerate() {
+        section(&format!("worker {index}"), worker);
+    }
+    for qp in &port.qps {
+        section(&format!("QP {:#08x} {} {}", qp.qpn, qp.qp_type, qp.state), &qp.counters);
+    }
+    text
+}
