@@ -20,7 +20,7 @@ enum Next {
     Nothing,
     /// Take a request from the send queue, if one waits there.
     Load,
-    /// Do the request under the cursor, which needs no packet.
+    /// Do (or pass by) the request under the cursor, which needs no packet.
     Local,
     /// Send the packet under the cursor.
     Packet,
@@ -90,7 +90,7 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
                 }
             },
             Next::Local => {
-                invalidate(qp, ctx);
+                local(qp, ctx);
                 complete::settle(qp, ctx);
                 return Poll::Sent(0);
             }
@@ -122,17 +122,20 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) ->
     }
 }
 
-/// LOCAL_INV under the cursor: all requests before it are complete.
-fn invalidate<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
+/// The request under the cursor needs no packet: a LOCAL_INV, all before it being complete, or what was done before and
+/// lies on the way of a repetition.
+fn local<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
     let pd = qp.pd;
     let seq = qp.req.cursor.seq;
     let wqe = qp.req.flight.get_mut(seq);
-    let SendOp::LocalInv(rkey) = wqe.op else { return };
-    match ctx.keys.invalidate(rkey, pd) {
-        Ok(()) => {
-            wqe.started = true;
-            qp.req.cursor.seq = seq.wrapping_add(1);
+    if let SendOp::LocalInv(rkey) = wqe.op
+        && !wqe.started
+    {
+        if ctx.keys.invalidate(rkey, pd).is_err() {
+            wqe.fault = Some(WcStatus::LocQpOpErr);
+            return;
         }
-        Err(_) => wqe.fault = Some(WcStatus::LocQpOpErr),
+        wqe.started = true;
     }
+    qp.req.cursor.seq = seq.wrapping_add(1);
 }
