@@ -1,41 +1,57 @@
-# Two "hosts" on one machine: two network namespaces, each with a bridge, joined by a veth pair. A DPDK port's tap joins
-# the bridge of its namespace. Sourced by scripts; needs root. Nothing outside the two namespaces is touched.
+# Two "hosts" on one machine: two network namespaces, each with a bridge, joined by a veth pair. Taps that DPDK ports
+# make in a namespace join its bridge by themselves. Sourced by scripts; needs root. Nothing outside the two namespaces
+# is touched, and all of it is gone when the script ends, whatever happens.
 #
-#   two_hosts_up NAME      makes NAME-a and NAME-b, and removes them at exit, whatever happens
-#   join_tap HOST TAP      waits for TAP in HOST (a or b) and joins it to the bridge
-#   on HOST COMMAND...     runs a command in a host
+#   two_hosts_up                makes hosts a and b, and $scratch, a directory for files
+#   on HOST COMMAND...          runs a command in a host
+#   start HOST NAME COMMAND...  starts one, its output in $scratch/NAME.out and NAME.err, its id in $started
+#   stop PID [SIGNAL]           ends what `start` started, and waits; its exit status
+#   wait_for SECONDS COMMAND... tries a command until it succeeds
 #
-# Kernel addresses on the bridges (for ping): 10.77.0.101, fd77::101 on a; 10.77.0.102, fd77::102 on b.
+# Kernel addresses on the bridges: 10.77.0.101, fd77::101 on a; 10.77.0.102, fd77::102 on b. Ports have others.
+
+# Names of this run only, so that two runs do not meet. Linux allows bridge ports names of 15 bytes.
+hosts=rh-$$
+host_pids=()
 
 two_hosts_up() {
-    hosts=$1
     [ "$(id -u)" -eq 0 ] || { echo "network namespaces need root: run this as root or with sudo" >&2; exit 2; }
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/rockhopper.XXXXXX")
     trap two_hosts_down EXIT
     trap 'exit 130' INT TERM
-    local host index=101
+    local host index
     for host in a b; do
         ip netns add "$hosts-$host"
-        # Before the first interface comes up: no duplicate address detection, no router solicitations in captures.
-        on $host sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
-            net.ipv6.conf.default.router_solicitations=0
         on $host ip link set lo up
-        on $host ip link add br0 type bridge mcast_snooping 0
+        on $host ip link add br0 address 02:00:00:00:00:0$host type bridge mcast_snooping 0
+        # Before an interface comes up: only br0 speaks IPv6, at once and without asking for routers.
+        on $host sysctl -qw net.ipv6.conf.br0.accept_dad=0 net.ipv6.conf.br0.router_solicitations=0 \
+            net.ipv6.conf.default.disable_ipv6=1
     done
-    on a ip link add joint mtu 9000 type veth peer name joint netns "$hosts-b"
+    on a ip link add joint mtu 9000 type veth peer name joint mtu 9000 netns "$hosts-b"
+    index=101
     for host in a b; do
-        on $host ip link set joint mtu 9000 master br0 up
+        on $host ip link set joint master br0 up
         on $host ip address add 10.77.0.$index/24 dev br0
         on $host ip -6 address add fd77::$index/64 dev br0 nodad
-        on $host ip link set br0 mtu 9000 up
+        on $host ip link set br0 up
+        start $host join-$host bash -c "$(declare -f join_taps); join_taps"
         index=$((index + 1))
     done
 }
 
 two_hosts_down() {
-    local pid host
-    for pid in ${host_pids:-}; do kill "$pid" 2>/dev/null || true; done
-    for pid in ${host_pids:-}; do wait "$pid" 2>/dev/null || true; done
+    local status=$? pid host
+    trap '' INT TERM
+    # The first started last: the taps' joiners outlive the taps.
+    for pid in "${host_pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+    for pid in "${host_pids[@]}"; do
+        wait_for 5 gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
     for host in a b; do ip netns delete "$hosts-$host" 2>/dev/null || true; done
+    rm -rf "$scratch"
+    exit "$status"
 }
 
 on() {
@@ -44,14 +60,56 @@ on() {
     ip netns exec "$hosts-$host" "$@"
 }
 
-join_tap() {
-    local host=$1 tap=$2 tries=100
-    until on "$host" ip link show dev "$tap" >/dev/null 2>&1; do
+start() {
+    local host=$1 name=$2
+    shift 2
+    # exec, so that the id is the program's own and not that of a shell around it.
+    (exec ip netns exec "$hosts-$host" "$@") >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null &
+    started=$!
+    host_pids+=("$started")
+}
+
+stop() {
+    local pid=$1 status=0 other left=()
+    kill -"${2:-TERM}" "$pid" 2>/dev/null || true
+    wait_for 10 gone "$pid" || { echo "process $pid did not end within 10 s of a signal" >&2; return 1; }
+    wait "$pid" || status=$?
+    for other in "${host_pids[@]}"; do [ "$other" = "$pid" ] || left+=("$other"); done
+    host_pids=("${left[@]}")
+    return "$status"
+}
+
+# A process that has ended may still be there for its exit status to be asked for.
+gone() {
+    local state
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 0
+    [ "$state" = Z ]
+}
+
+wait_for() {
+    local tries=$(($1 * 20))
+    shift
+    until "$@"; do
         tries=$((tries - 1))
-        [ $tries -gt 0 ] || { echo "no interface $tap appeared on host $host within 10 s" >&2; return 1; }
-        sleep 0.1
+        [ $tries -gt 0 ] || return 1
+        sleep 0.05
     done
-    # The tap's kernel side has the port's own MAC at first; a bridge would take frames for the port as its own.
-    on "$host" ip link set dev "$tap" address "$(printf '02:00:00:00:fe:%02x' $((RANDOM % 256)))"
-    on "$host" ip link set dev "$tap" master br0 up
+}
+
+# Joins taps that appear to the bridge, for as long as the host is there. A tap's kernel side has the port's own MAC,
+# and gets it again when the port starts; a bridge takes frames to the MAC of one of its interfaces as its own and the
+# port would never see them. So it gets another one, whenever that happens.
+join_taps() {
+    local path tap mac
+    while sleep 0.05; do
+        for path in /sys/class/net/*/tun_flags; do
+            tap=${path%/tun_flags} tap=${tap##*/}
+            read -r mac 2>/dev/null <"/sys/class/net/$tap/address" || continue
+            case $mac in
+            02:00:00:00:fe:*) ;;
+            *) ip link set dev "$tap" address "$(printf '02:00:00:00:fe:%02x' $((RANDOM % 256)))" ;;
+            esac
+            [ -e "/sys/class/net/$tap/master" ] || ip link set dev "$tap" master br0 up
+        done
+    done
 }
