@@ -1,7 +1,7 @@
 //! Faults that a responder finds in a request, and what follows from each: one exhaustive table.
 //!
-//! rocev2 facts, transport section 11 for RC, 19 and 20 for UC and UD, which drop where RC answers. A CQ without room is no
-//! fault of a request, see `qp/complete.rs`.
+//! rocev2 facts, transport section 11 for RC, 19 and 20 for UC and UD, which drop where RC answers. A CQ
+//! without room is no fault of a request, see `qp/complete.rs`.
 
 use crate::counters::{Counter, DropReason};
 use crate::event::EventKind;
@@ -113,8 +113,8 @@ const ROWS: [Row; Fault::ALL.len()] = {
         row(Fault::AtomicMisaligned,    INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
         row(Fault::RemoteAccess,        ACCESS,      RemAccessErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
         row(Fault::ReceiveUnusable,     OPERATIONAL, LocProtErr,   Fatal,     C::RespLocalOperationError,  D::ReceiveUnusable),
-        // The facts know two behaviours (rxe acknowledges and then fails, hfi1 ignores the key). A NAK tells the peer what
-        // happened, which neither does; see docs/spec-coverage.md.
+        // The facts know two behaviours (rxe acknowledges and then fails, hfi1 ignores the key). A NAK tells
+        // the peer what happened, which neither does; see docs/spec-coverage.md.
         row(Fault::InvalidateRefused,   ACCESS,      RemInvReqErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
     ]
 };
@@ -150,8 +150,8 @@ impl Fault {
             Answer::Nak(NakCode::PsnSequence) => DropReason::AheadOfSequence,
             _ => DropReason::Refused,
         };
-        // A receive that cannot be written is our own side's fault, fatal on every service (class A, as rxe has it).
-        // What else UC and UD find, they drop.
+        // A receive that cannot be written is our own side's fault, fatal on every service (class A, as rxe
+        // has it). What else UC and UD find, they drop.
         let fatal = match row.answer {
             Answer::Nak(NakCode::PsnSequence) | Answer::Rnr | Answer::Silence => false,
             Answer::Nak(code) => reliable || code == NakCode::RemoteOperational,
@@ -172,8 +172,9 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// The whole table: whoever changes a row sees here what changes for whom. In each line: the fault; RC's answer, with
-    /// a `!` when it ends the QP; the status of the receive or the event; RC's counter; what UC and UD do.
+    /// The whole table: whoever changes a row sees here what changes for whom. In each line: the fault; RC's
+    /// answer, with a `!` when it ends the QP; the status of the receive or the event; RC's counter; what UC
+    /// and UD do.
     #[test]
     fn the_table_is_as_agreed() {
         let mut table = String::new();

@@ -1,7 +1,8 @@
-//! Doubles for tests: memory on the heap, a sink that keeps what it gets, and a rig, which is an engine with one QP
-//! whose peer is the test.
+//! Doubles for tests: memory on the heap, a sink that keeps what it gets, and a rig, which is an engine with
+//! one QP whose peer is the test.
 //!
-//! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions out.
+//! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions
+//! out.
 
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
@@ -61,7 +62,8 @@ impl HeapMemory {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `with` on the bytes of a span. A span outside of its region is the engine's mistake and fails the test.
+    /// Runs `with` on the bytes of a span. A span outside of its region is the engine's mistake and fails the
+    /// test.
     fn at<R>(&self, span: Span, with: impl FnOnce(&mut [u8]) -> R) -> Result<R, RegionGone> {
         let mut regions = self.regions();
         let region = regions[span.region().slot as usize].as_mut().ok_or(RegionGone)?;
@@ -501,7 +503,8 @@ impl Rig {
         self.engine.on_packet(self.now, &packet);
     }
 
-    /// A packet arrives in a buffer of segments: its payload is cut into pieces of these lengths, and the rest.
+    /// A packet arrives in a buffer of segments: its payload is cut into pieces of these lengths, and the
+    /// rest.
     pub fn deliver_cut(&mut self, packet: &Packet, lengths: &[usize]) {
         let bytes = packet.frame(&self.from_peer);
         let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");

@@ -9,7 +9,8 @@ use crate::memory::Memory;
 use crate::packet::RxPacket;
 use wire::{Deth, Operation, PKey, QKey, Qpn};
 
-/// The checks in the order of rocev2 facts, wire section 15. Nothing changes for a packet that is not admitted.
+/// The checks in the order of rocev2 facts, wire section 15. Nothing changes for a packet that is not
+/// admitted.
 pub(crate) fn admit<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,

@@ -1,7 +1,8 @@
 //! Responses on their way out: ACKs, NAKs, READ responses and atomic ACKs, in PSN order.
 //!
-//! First the slots send (READ responses and atomic ACKs, oldest first), then one ACK or NAK for all that came after. An
-//! ACK is only a wish until it is sent, so within a burst all wishes become one packet, and none overtakes a READ.
+//! First the slots send (READ responses and atomic ACKs, oldest first), then one ACK or NAK for all that came
+//! after. An ACK is only a wish until it is sent, so within a burst all wishes become one packet, and none
+//! overtakes a READ.
 
 use super::slots::{Answer, Run};
 use super::{Ctx, Poll, Qp, flush, responder};
@@ -49,8 +50,8 @@ impl Outbox {
         matches!(self.nak, Nak::Final { .. })
     }
 
-    /// The packet with the expected PSN is here. A sequence NAK that did not go out yet may still be needed for what was
-    /// dropped behind it.
+    /// The packet with the expected PSN is here. A sequence NAK that did not go out yet may still be needed
+    /// for what was dropped behind it.
     pub fn expected_arrived(&mut self) {
         if matches!(self.nak, Nak::Rnr | Nak::Told) {
             self.nak = Nak::None;
@@ -150,8 +151,8 @@ fn read_response<M: Memory>(
     }
 }
 
-/// The memory of a READ went away before its response: a NAK where the response would have been (rocev2 facts, transport
-/// 7), and silence if it was for a duplicate (transport 9).
+/// The memory of a READ went away before its response: a NAK where the response would have been (rocev2
+/// facts, transport 7), and silence if it was for a duplicate (transport 9).
 fn lost_memory<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn) {
     if qp.resp.slots.give_up() {
         return qp.counters.drop_packet(DropReason::UnknownDuplicate);
@@ -170,8 +171,8 @@ fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl Pack
     Poll::Sent(0)
 }
 
-/// The ACK or NAK. This is the one place where a NAK is made. Every NAK acknowledges what was before it, so it takes the
-/// ACK's place.
+/// The ACK or NAK. This is the one place where a NAK is made. Every NAK acknowledges what was before it, so
+/// it takes the ACK's place.
 fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
     let expected = qp.resp.expected;
     if matches!(qp.resp.outbox.nak, Nak::Sequence { ahead } if ahead.is_before(expected)) {

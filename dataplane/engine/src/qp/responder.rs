@@ -1,9 +1,10 @@
 //! The responder: what an arriving request does.
 //!
-//! The checks of RC are small functions in the order of rocev2 facts, transport section 6: PSN (`sequence.rs`) → opcode
-//! sequence (`sequence.rs`) → operation allowed (`operation.rs`) → resources (`resources.rs`) → length (`length.rs`) →
-//! R_Key (`access.rs`) → execute, complete, acknowledge (`execute.rs`). UC uses the same functions and drops where RC
-//! answers (`uc.rs`); UD has its own short way (`ud.rs`). What is answered, and when, is in `respond.rs`.
+//! The checks of RC are small functions in the order of rocev2 facts, transport section 6: PSN
+//! (`sequence.rs`) → opcode sequence (`sequence.rs`) → operation allowed (`operation.rs`) → resources
+//! (`resources.rs`) → length (`length.rs`) → R_Key (`access.rs`) → execute, complete, acknowledge
+//! (`execute.rs`). UC uses the same functions and drops where RC answers (`uc.rs`); UD has its own short way
+//! (`ud.rs`). What is answered, and when, is in `respond.rs`.
 
 mod access;
 mod duplicate;
@@ -64,8 +65,8 @@ impl Responder {
         }
     }
 
-    /// Starts afresh: expects `rq_psn`, keeps `max_dest_rd_atomic` READs and atomics (INIT → RTR, RESET). Allocates the
-    /// slots; no packet allocates after that.
+    /// Starts afresh: expects `rq_psn`, keeps `max_dest_rd_atomic` READs and atomics (INIT → RTR, RESET).
+    /// Allocates the slots; no packet allocates after that.
     pub fn reset(&mut self, rq_psn: Psn, max_dest_rd_atomic: u8) {
         *self = Responder { expected: rq_psn, slots: Slots::new(max_dest_rd_atomic), ..Responder::new() };
     }
@@ -80,8 +81,8 @@ impl Responder {
         self.slots.has_pending() || self.outbox.has_any()
     }
 
-    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. Its message goes on
-    /// nowhere, as the QP is going to ERROR.
+    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. Its
+    /// message goes on nowhere, as the QP is going to ERROR.
     pub fn take_current_receive(&mut self) -> Option<RecvWr> {
         self.receive.give()
     }

@@ -1,8 +1,10 @@
-//! The responder's READ and atomic slots: what is still to be answered, and what a duplicate is answered from.
+//! The responder's READ and atomic slots: what is still to be answered, and what a duplicate is answered
+//! from.
 //!
-//! rocev2 facts, transport sections 7 to 9. The slots are at once the queue of READ responses and atomic ACKs on their
-//! way out: responses leave slot by slot, which is PSN order, one packet at a time. So there is no second queue that could
-//! be full, and a duplicate of a READ that is still being answered moves its place back instead of answering twice.
+//! rocev2 facts, transport sections 7 to 9. The slots are at once the queue of READ responses and atomic ACKs
+//! on their way out: responses leave slot by slot, which is PSN order, one packet at a time. So there is no
+//! second queue that could be full, and a duplicate of a READ that is still being answered moves its place
+//! back instead of answering twice.
 
 use wire::{Mtu, Opcode, Psn, Reth};
 
@@ -53,7 +55,8 @@ pub(crate) struct Slot {
 /// The slots of one QP: a ring, oldest replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// As many slots as the limit; rxe rounds its own up to a power of two and may have that many outstanding.
+    /// As many slots as the limit; rxe rounds its own up to a power of two and may have that many
+    /// outstanding.
     ring: Vec<Slot>,
     limit: usize,
     /// Slots filled so far; slot `n` lies at `n % limit`.
@@ -182,10 +185,11 @@ impl Slots {
         self.next = self.filled;
     }
 
-    /// A duplicate READ is answered again from its PSN on; false when no slot has it or it does not fit the original.
+    /// A duplicate READ is answered again from its PSN on; false when no slot has it or it does not fit the
+    /// original.
     ///
-    /// rocev2 facts, transport 9: it may begin in the middle, where VA and length go on from the packets before it, and
-    /// has the original's R_Key.
+    /// rocev2 facts, transport 9: it may begin in the middle, where VA and length go on from the packets
+    /// before it, and has the original's R_Key.
     pub fn repeat_read(&mut self, psn: Psn, again: Reth, mtu: Mtu) -> bool {
         let Some((number, offset)) = self.find(psn) else { return false };
         let Some(slot) = self.place(number).map(|place| &mut self.ring[place]) else { return false };

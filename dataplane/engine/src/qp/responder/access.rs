@@ -30,8 +30,8 @@ pub(super) fn check<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>)
     }
 }
 
-/// The rest of the message, at every packet: a key that is invalidated under way stops the WRITE there. A WRITE of no
-/// bytes has no key to check (IBA C9-88).
+/// The rest of the message, at every packet: a key that is invalidated under way stops the WRITE there. A
+/// WRITE of no bytes has no key to check (IBA C9-88).
 fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
     let write = &qp.resp.write;
     if write.left() == 0 {
@@ -41,8 +41,8 @@ fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
     Ok(Some(span))
 }
 
-/// The whole range of a READ. Each response looks again, see `respond.rs`. A READ of no bytes has no key to check (IBA
-/// C9-88).
+/// The whole range of a READ. Each response looks again, see `respond.rs`. A READ of no bytes has no key to
+/// check (IBA C9-88).
 fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Reth, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     if reth.dma_len > 0 {
@@ -57,8 +57,8 @@ fn atomic<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result
     Ok(Target::Atomic(span, eth))
 }
 
-/// SEND with Invalidate takes the key away before its data is placed: a message that is refused places nothing, and the
-/// receive's own memory is resolved already.
+/// SEND with Invalidate takes the key away before its data is placed: a message that is refused places
+/// nothing, and the receive's own memory is resolved already.
 fn invalidate<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     match packet.frame.ext::<Ieth>(packet.head) {
         Some(ieth) => ctx.keys.invalidate(ieth.rkey, qp.pd).map_err(|_| Fault::InvalidateRefused),

@@ -1,5 +1,5 @@
-//! Requests that were executed before (rocev2 facts, transport section 9). Nothing is executed twice, and nothing that is
-//! wrong with a duplicate is told.
+//! Requests that were executed before (rocev2 facts, transport section 9). Nothing is executed twice, and
+//! nothing that is wrong with a duplicate is told.
 
 use super::length;
 use crate::counters::{Counter, DropReason};

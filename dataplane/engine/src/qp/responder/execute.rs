@@ -10,7 +10,8 @@ use crate::qp::{Ctx, Qp};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use wire::{Ieth, ImmDt, Operation, Reply, packets};
 
-/// Does what the request asks and tells how many PSNs it has. Fails only when memory was deregistered since the checks.
+/// Does what the request asks and tells how many PSNs it has. Fails only when memory was deregistered since
+/// the checks.
 pub(super) fn execute<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
@@ -58,8 +59,8 @@ fn count_beginning(qp: &mut Qp, packet: &RxPacket<'_>, counter: Counter) {
     }
 }
 
-/// The request with its `count` PSNs was executed: the next one is expected. The MSN counts finished messages, a READ when
-/// it is accepted (rocev2 facts, transport 2).
+/// The request with its `count` PSNs was executed: the next one is expected. The MSN counts finished
+/// messages, a READ when it is accepted (rocev2 facts, transport 2).
 pub(super) fn advance(qp: &mut Qp, packet: &RxPacket<'_>, count: u32) {
     let info = packet.frame.info;
     let resp = &mut qp.resp;
@@ -93,8 +94,9 @@ pub(super) fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPack
     qp.push_recv_cqe(ctx, cqe);
 }
 
-/// READ and atomic answers are in their slots, and acknowledge what was before them; SENDs and WRITEs are acknowledged
-/// when asked for. The ACK itself is made when it is sent, so one covers all that came until then.
+/// READ and atomic answers are in their slots, and acknowledge what was before them; SENDs and WRITEs are
+/// acknowledged when asked for. The ACK itself is made when it is sent, so one covers all that came until
+/// then.
 pub(super) fn acknowledge(qp: &mut Qp, packet: &RxPacket<'_>) {
     match packet.frame.info.reply() {
         Reply::Ack if packet.frame.bth.ack_req => qp.resp.outbox.ask_ack(),

@@ -19,7 +19,8 @@ pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     }
 }
 
-/// First and Middle are full, Last has something, nothing is longer than the MTU; the pad is what the length asks for.
+/// First and Middle are full, Last has something, nothing is longer than the MTU; the pad is what the length
+/// asks for.
 pub(super) fn of_packet(packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
     let frame = packet.frame;
     let len = frame.payload_len();
@@ -32,8 +33,8 @@ fn of_send(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     if fits { Ok(()) } else { Err(Fault::ReceiveTooShort) }
 }
 
-/// The payloads of a WRITE add up to the RETH length: a packet that goes on leaves something for the next, the last one
-/// brings the rest.
+/// The payloads of a WRITE add up to the RETH length: a packet that goes on leaves something for the next,
+/// the last one brings the rest.
 fn of_write(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
     let position = packet.frame.info.position;
     if position.begins() {

@@ -6,8 +6,8 @@ use crate::packet::RxPacket;
 use crate::qp::Qp;
 use wire::Operation;
 
-/// rocev2 facts, transport 6: a right that the QP does not give is an invalid request, not an access error. It is asked
-/// for at every packet and whatever the length.
+/// rocev2 facts, transport 6: a right that the QP does not give is an invalid request, not an access error.
+/// It is asked for at every packet and whatever the length.
 pub(super) fn allowed(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let right = match packet.frame.info.operation.base() {
         Operation::Send => Access::empty(),

@@ -10,8 +10,8 @@ use crate::qp::{Ctx, Qp};
 
 pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
     if qp.resp.outbox.is_final() {
-        // A request was refused for good. The QP goes to ERROR as soon as the NAK is out, and what comes after it in the
-        // meantime has lost its sense.
+        // A request was refused for good. The QP goes to ERROR as soon as the NAK is out, and what comes
+        // after it in the meantime has lost its sense.
         return qp.counters.drop_packet(DropReason::Refused);
     }
     match sequence::place(&qp.resp, packet) {
@@ -26,7 +26,8 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
     }
 }
 
-/// The stages of a request whose turn it is. Until `execute` nothing but the receive's being taken has changed.
+/// The stages of a request whose turn it is. Until `execute` nothing but the receive's being taken has
+/// changed.
 fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     sequence::opcode(&qp.resp, packet)?;
     operation::allowed(qp, packet)?;

@@ -1,4 +1,5 @@
-//! The receive that a message fills: taken from the queue, its SGEs resolved once, its bytes scattered in order.
+//! The receive that a message fills: taken from the queue, its SGEs resolved once, its bytes scattered in
+//! order.
 
 use crate::access::Access;
 use crate::fault::Fault;

@@ -1,4 +1,5 @@
-//! What follows from a fault: answer, completion or event, counters, and the QP's end, as the fault table says.
+//! What follows from a fault: answer, completion or event, counters, and the QP's end, as the fault table
+//! says.
 
 use crate::fault::{Answer, Fault};
 use crate::memory::Memory;
@@ -6,8 +7,8 @@ use crate::qp::{Ctx, Qp, flush};
 use crate::status::{Cqe, WcOpcode};
 use wire::Psn;
 
-/// A request at `psn` has a fault. A NAK goes out behind the responses before it (`respond.rs`), and takes the QP to
-/// ERROR then; the receive that the message had taken, or an event, tells at once.
+/// A request at `psn` has a fault. A NAK goes out behind the responses before it (`respond.rs`), and takes
+/// the QP to ERROR then; the receive that the message had taken, or an event, tells at once.
 pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, fault: Fault) {
     let row = fault.row(qp.qp_type);
     qp.counters.count(row.counter);

@@ -6,8 +6,8 @@ use crate::packet::RxPacket;
 use crate::qp::{Ctx, Qp};
 use wire::Operation;
 
-/// rocev2 facts, wire 7: a SEND takes its receive at its first packet, a WRITE with Immediate at the packet that carries
-/// the immediate. READs and atomics share the slots.
+/// rocev2 facts, wire 7: a SEND takes its receive at its first packet, a WRITE with Immediate at the packet
+/// that carries the immediate. READs and atomics share the slots.
 pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let info = packet.frame.info;
     match info.operation {

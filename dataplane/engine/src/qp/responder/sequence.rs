@@ -24,7 +24,8 @@ pub(super) fn place(resp: &Responder, packet: &RxPacket<'_>) -> Place {
     }
 }
 
-/// Inside a message only its own Middle or Last may come, outside only a beginning; SEND and WRITE do not mix.
+/// Inside a message only its own Middle or Last may come, outside only a beginning; SEND and WRITE do not
+/// mix.
 pub(super) fn opcode(resp: &Responder, packet: &RxPacket<'_>) -> Result<(), Fault> {
     if packet.frame.info.may_follow(resp.previous) { Ok(()) } else { Err(Fault::OpcodeSequence) }
 }

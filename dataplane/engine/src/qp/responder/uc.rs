@@ -1,7 +1,7 @@
 //! UC: PSNs tell about loss, and nothing is answered (rocev2 facts, transport section 19).
 //!
-//! A message that lost a packet or has a fault is dropped as a whole: what is written stays written, a receive it had taken
-//! waits for the next SEND.
+//! A message that lost a packet or has a fault is dropped as a whole: what is written stays written, a
+//! receive it had taken waits for the next SEND.
 
 use super::{access, execute, length, operation, refuse, resources, sequence};
 use crate::counters::Counter;
@@ -33,8 +33,8 @@ fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> R
     Ok(())
 }
 
-/// A beginning is taken with any PSN and ends what was under way; a Middle or Last has the next PSN or nothing to belong
-/// to. Either way the stream goes on behind this packet.
+/// A beginning is taken with any PSN and ends what was under way; a Middle or Last has the next PSN or
+/// nothing to belong to. Either way the stream goes on behind this packet.
 fn place(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let psn = packet.frame.bth.psn;
     let lost = psn != qp.resp.expected;

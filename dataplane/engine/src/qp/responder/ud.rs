@@ -1,4 +1,5 @@
-//! UD: single packets into receives that begin with the GRH area (rocev2 facts, transport section 20, wire section 11).
+//! UD: single packets into receives that begin with the GRH area (rocev2 facts, transport section 20, wire
+//! section 11).
 
 use super::{length, refuse};
 use crate::counters::Counter;

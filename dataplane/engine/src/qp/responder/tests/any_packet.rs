@@ -1,4 +1,5 @@
-//! Any packet, in any state: no panic, no byte outside of what was granted, and no trace of a packet that was not admitted.
+//! Any packet, in any state: no panic, no byte outside of what was granted, and no trace of a packet that was
+//! not admitted.
 
 use super::help::*;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Every reason to discard a packet, provoked: the packet is counted under that name and leaves nothing behind.
+//! Every reason to discard a packet, provoked: the packet is counted under that name and leaves nothing
+//! behind.
 
 use super::help::*;
 use wire::{Feth, HeaderTemplate};

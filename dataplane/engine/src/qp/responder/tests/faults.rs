@@ -98,7 +98,8 @@ fn a_receive_under_way_tells_the_fault() {
     assert_eq!(rig.raised(), []);
 }
 
-/// rocev2 facts, wire 7 and 8: every position has its payload lengths, and the pad is what the length asks for.
+/// rocev2 facts, wire 7 and 8: every position has its payload lengths, and the pad is what the length asks
+/// for.
 #[test]
 fn payload_and_pad_are_those_of_the_position() {
     let right = |at: Position, len: usize| match at {
@@ -129,7 +130,8 @@ fn payload_and_pad_are_those_of_the_position() {
     }
 }
 
-/// rocev2 facts, transport 6: a right that the QP does not give is an invalid request, and asked for before the key.
+/// rocev2 facts, transport 6: a right that the QP does not give is an invalid request, and asked for before
+/// the key.
 #[test]
 fn each_operation_has_its_own_right() {
     let operations = [

@@ -1,4 +1,5 @@
-//! Dialogues with the responder: a QP in this state, this packet in, exactly these packets and completions out.
+//! Dialogues with the responder: a QP in this state, this packet in, exactly these packets and completions
+//! out.
 
 mod admission;
 mod any_packet;

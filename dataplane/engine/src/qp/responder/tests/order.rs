@@ -38,7 +38,8 @@ fn an_ack_waits_for_the_read_before_it() {
     assert_eq!(kinds(&sent), expected);
 }
 
-/// A READ response acknowledges all SENDs and WRITEs before it (rocev2 facts, transport 5), so their ACK is spared.
+/// A READ response acknowledges all SENDs and WRITEs before it (rocev2 facts, transport 5), so their ACK is
+/// spared.
 #[test]
 fn a_read_behind_a_send_acknowledges_it() {
     let mut rig = Rig::new(QpType::Rc);

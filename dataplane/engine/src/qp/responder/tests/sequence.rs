@@ -122,7 +122,8 @@ fn only_what_goes_on_with_a_message_may_follow_its_beginning() {
             if let Some(op) = before {
                 let mut first = rig.packet(op, First, psn, &bytes(MTU));
                 if op == Write {
-                    // Long enough for a Middle or a First, which the second packet may be; a Last gets its own.
+                    // Long enough for a Middle or a First, which the second packet may be; a Last gets its
+                    // own.
                     let len = if at == Last { MTU + 1 } else { 3 * MTU } as u32;
                     first = first.with(reth(&region, 0, len));
                 }

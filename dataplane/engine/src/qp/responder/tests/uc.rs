@@ -93,7 +93,8 @@ fn a_write_with_immediate_behind_a_gap_is_dropped_whole() {
     assert_eq!(rig.shared.rq().len(), 3);
 }
 
-/// Whatever is wrong: no answer, no event, no completion, no other state; and the rest of the message is dropped, too.
+/// Whatever is wrong: no answer, no event, no completion, no other state; and the rest of the message is
+/// dropped, too.
 #[test]
 fn a_fault_drops_the_message_and_nothing_else() {
     let target = |rig: &mut Rig, access| rig.region(1024, access);

@@ -31,8 +31,8 @@ fn a_write_of_several_packets_goes_on_where_it_was() {
     assert_eq!(rig.count(Counter::RxWriteRequests), 1);
 }
 
-/// rocev2 facts, transport 12: the RETH length, in a completion of its own kind; the receive's memory is not touched, so its
-/// key does not matter.
+/// rocev2 facts, transport 12: the RETH length, in a completion of its own kind; the receive's memory is not
+/// touched, so its key does not matter.
 #[test]
 fn a_write_with_immediate_completes_a_receive_with_the_reth_length() {
     let mut rig = Rig::new(QpType::Rc);
@@ -111,7 +111,8 @@ fn memory_that_was_deregistered_is_a_remote_access_error() {
     assert_failed(&mut rig);
 }
 
-/// The payloads add up to the RETH length (rocev2 facts, wire 8): everything else is an invalid request that writes nothing.
+/// The payloads add up to the RETH length (rocev2 facts, wire 8): everything else is an invalid request that
+/// writes nothing.
 #[test]
 fn payloads_must_add_up_to_the_reth_length() {
     let mtu = MTU as u32;
@@ -149,8 +150,8 @@ fn payloads_must_add_up_to_the_reth_length() {
     }
 }
 
-/// rocev2 facts, wire 8: 2^31 is a message, more is an invalid request. (The region is too small for either, which is an
-/// access error, and comes later.)
+/// rocev2 facts, wire 8: 2^31 is a message, more is an invalid request. (The region is too small for either,
+/// which is an access error, and comes later.)
 #[test]
 fn a_reth_may_say_two_to_the_31_and_no_more() {
     for (len, code) in [(1 << 31, NakCode::RemoteAccess), ((1 << 31) + 1, NakCode::InvalidRequest)] {
@@ -165,8 +166,8 @@ fn a_reth_may_say_two_to_the_31_and_no_more() {
     }
 }
 
-/// Keys are checked as rocev2 facts, transport 18 say, and nothing beyond the region is touched, also not around the end of
-/// the address space.
+/// Keys are checked as rocev2 facts, transport 18 say, and nothing beyond the region is touched, also not
+/// around the end of the address space.
 #[test]
 fn a_write_needs_a_key_of_the_pd_with_the_right_for_all_of_its_bytes() {
     let good = |rig: &mut Rig| {
