@@ -27,7 +27,8 @@ pub struct CacheLimits {
     pub forget_ns: u64,
     /// How long a failure is remembered before the next resolution asks again.
     pub failed_hold_ns: u64,
-    /// After a neighbour was confirmed, another MAC for it is refused for so long: the first answer counts.
+    /// After a neighbour was confirmed, an answer or announcement with another MAC is refused for so long: the first one
+    /// counts.
     pub settle_ns: u64,
 }
 
@@ -180,7 +181,9 @@ impl Cache {
         if let State::Ready { mac: old, confirmed_ns, .. } = entry.state {
             if old != mac {
                 let kept = evidence == Evidence::Told { overrides: false };
-                if kept || now < confirmed_ns + settle_ns {
+                // Who asks needs our answer where it is now: a program that was started again, with another MAC.
+                let early = evidence != Evidence::AskedUs && now < confirmed_ns + settle_ns;
+                if kept || early {
                     return false;
                 }
                 self.events.push_back(Event::Changed { address, old, new: mac });

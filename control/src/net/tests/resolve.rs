@@ -135,6 +135,19 @@ fn a_move_is_taken_in_after_the_entry_settled() {
 }
 
 #[test]
+fn a_station_that_asks_us_is_believed_at_once() {
+    let mut interface = with_peer("192.0.2.2", ARP_ANSWER);
+    let mut request = ARP_REQUEST.bytes();
+    // The sender's MAC in the Ethernet and in the ARP header.
+    request[6..12].copy_from_slice(&OTHER.0);
+    request[22..28].copy_from_slice(&OTHER.0);
+    interface.on_frame(1, &request);
+    let changed = NeighbourEvent::Changed { address: ip("192.0.2.2"), old: PEER, new: OTHER };
+    assert_eq!(events(&mut interface), [Event::Neighbour(changed)]);
+    assert_eq!(interface.resolve(2, ip("192.0.2.2")), Resolution::Ready(OTHER));
+}
+
+#[test]
 fn an_advertisement_without_override_moves_nothing() {
     let mut interface = with_peer("2001:db8::2", NA_ANSWER);
     answers(&mut interface, 2 * SECOND_NS, NA_MOVED_POLITELY);
