@@ -16,7 +16,11 @@
 //! once per burst. [`Regions`] keeps the memory until every reader has done so. Nobody has to be trusted for this: a
 //! worker that is never driven again keeps memory from being freed, and that is all.
 //!
-//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves) and `host.rs` (which memory is alive).
+//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves) and `host.rs` (which memory is alive);
+//! `regions.rs` only offers [`Regions::register_raw`], whose caller promises.
+//!
+//! Under Miri: `MIRIFLAGS=-Zmiri-disable-weak-memory-emulation cargo +nightly miri test -p rockhopper-memory` (its emulation of
+//! weak memory does not take words and bytes at one address).
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

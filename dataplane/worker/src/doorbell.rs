@@ -53,19 +53,11 @@ impl Lane {
         self.link.bells(self.index)
     }
 
-    /// A QP that is not here has moved, and its bell follows it; or it is on its way here, and will be looked at when it
-    /// arrives; or it is gone.
+    /// A QP that is not here is gone, or has moved: then its new worker has looked at what was posted, or will.
     fn answer_doorbell(&mut self, now: Nanos, qpn: Qpn) {
-        match self.posters.get(&qpn.value()) {
-            Some(shared) => {
-                shared.answer();
-                self.engine.on_doorbell(now, qpn);
-            }
-            None => {
-                if self.link.home(qpn).is_some_and(|home| home != self.index) {
-                    self.link.ring(qpn);
-                }
-            }
+        if let Some(shared) = self.posters.get(&qpn.value()) {
+            shared.answer();
+            self.engine.on_doorbell(now, qpn);
         }
     }
 

@@ -261,11 +261,12 @@ impl Lane {
 
     fn move_in(&mut self, now: Nanos, qp: Box<Qp>, shared: Arc<QpShared>, from: usize) {
         let qpn = qp.qpn();
-        // A doorbell may have gone astray on the way: attaching looks at what was posted.
+        // In this order no doorbell is missed. Who posts raises the flag that `answer` lowers, then asks the directory:
+        // who did so before us is seen by the look at what was posted, who does so later rings here.
+        self.link.directory.set(qpn, self.index);
         shared.answer();
         match self.engine.attach_qp(now, qp) {
             Ok(()) => {
-                self.link.directory.set(qpn, self.index);
                 self.posters.insert(qpn.value(), shared);
                 self.counters.traffic.moved_in += 1;
             }

@@ -102,7 +102,8 @@ impl PortLink {
         self.directory.get(qpn)
     }
 
-    /// Rings for a QP: [`engine::QpShared::post_send`] said that it has to be. Wherever the QP is, or goes, it hears.
+    /// Rings for a QP: [`engine::QpShared::post_send`] said that it has to be. Wherever the QP is, or
+    /// goes, it hears.
     pub fn ring(&self, qpn: Qpn) {
         if let Some(home) = self.home(qpn) {
             self.posts[home].bells.ring(qpn);

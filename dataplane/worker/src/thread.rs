@@ -54,7 +54,11 @@ impl Worker {
                 }
             }
         })?;
-        start.recv().unwrap_or(Err(SpawnError::Died))?;
+        if let Err(error) = start.recv().unwrap_or(Err(SpawnError::Died)) {
+            // The queues are free again when this returns.
+            let _ = thread.join();
+            return Err(error);
+        }
         Ok(WorkerThread { handle, thread: Some(thread) })
     }
 }

@@ -9,6 +9,8 @@ use wire::{Addressing, Bth, ExtHeaders, HeaderTemplate, Opcode, RoceVersion, bui
 pub const SEND_ONLY: Opcode = Opcode(0x04);
 /// RC WRITE Only.
 pub const WRITE_ONLY: Opcode = Opcode(0x0A);
+/// UC SEND Only.
+pub const UC_SEND_ONLY: Opcode = Opcode(0x24);
 /// UD SEND Only.
 pub const UD_SEND_ONLY: Opcode = Opcode(0x64);
 
