@@ -291,6 +291,13 @@ fn check_device(span: &Range<usize>, port: &mut raw::Port) -> Checked<DeviceKind
             }
         }
         raw::Driver::Pci => match port.address.take() {
+            Some(address) if !is_pci_address(address.get_ref()) => {
+                return refuse(
+                    address.span(),
+                    "is no PCI address",
+                    "write it as `dpdk-devbind.py --status` lists it, as in \"0000:3b:00.0\"",
+                );
+            }
             Some(address) => DeviceKind::Pci { address: address.into_inner() },
             None => return need("address", "\"0000:3b:00.0\""),
         },
@@ -313,6 +320,18 @@ fn check_device(span: &Range<usize>, port: &mut raw::Port) -> Checked<DeviceKind
         );
     }
     Ok(device)
+}
+
+/// `[DOMAIN:]BUS:DEVICE.FUNCTION`, perhaps with driver arguments after a comma.
+fn is_pci_address(text: &str) -> bool {
+    let address = text.split(',').next().unwrap_or_default();
+    let mut fields = address.rsplit([':', '.']);
+    let mut number =
+        |most| fields.next().is_some_and(|text| u32::from_str_radix(text, 16).is_ok_and(|n| n <= most));
+    let shaped = address.matches('.').count() == 1 && address.rfind('.') > address.rfind(':');
+    let (function, device, bus) = (number(7), number(31), number(255));
+    let domain = fields.next().is_none_or(|text| u32::from_str_radix(text, 16).is_ok());
+    shaped && function && device && bus && domain && fields.next().is_none()
 }
 
 fn check_left_over(port: &raw::Port) -> Checked<()> {
