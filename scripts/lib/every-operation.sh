@@ -7,7 +7,7 @@
 #   every_operation HOST SERVER CONFIG 4|6
 #                                        runs all from HOST; false when one failed
 #
-# `quick=yes` leaves out what differs by a flag only.
+# `quick=yes` leaves out what differs by a flag only; `before_each` may name a command to run before each client.
 
 find_programs() {
     local program
@@ -72,6 +72,7 @@ every_operation() {
         local service=$2 operation=$3
         shift 3
         local result="$scratch/result.json" errors="$scratch/client.err" status=0
+        if [ -n "${before_each:-}" ]; then $before_each; fi
         on "$host" timeout --kill-after=5 30 "$programs/rockhopper-perf" "$operation" "$server_address" \
             -c "$config" --connection "$service" "${flags[@]}" "$@" --verify --json >"$result" 2>"$errors" || status=$?
         if ! scripts/lib/result_row.py "IPv$version" "$service" "$operation" "$status" "$result"; then

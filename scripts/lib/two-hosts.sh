@@ -1,6 +1,6 @@
 # Two "hosts" on one machine: two network namespaces, each with a bridge, joined by a veth pair. Taps that DPDK ports
-# make in a namespace join its bridge by themselves. Sourced by scripts; needs root. Nothing outside the two namespaces
-# is touched, and all of it is gone when the script ends, whatever happens.
+# make in a namespace join its bridge by themselves. Sourced by scripts, which become root by sudo if need be. Nothing
+# outside the two namespaces is touched, and all of it is gone when the script ends, whatever happens.
 #
 #   two_hosts_up                makes hosts a and b, and $scratch, a directory for files
 #   on HOST COMMAND...          runs a command in a host
@@ -13,9 +13,14 @@
 # Names of this run only, so that two runs do not meet. Linux allows bridge ports names of 15 bytes.
 hosts=rh-$$
 host_pids=()
+# Scripts change to the project's root before they source this.
+this_script=$(cd "${OLDPWD:-.}" && realpath "$0")
 
 two_hosts_up() {
-    [ "$(id -u)" -eq 0 ] || { echo "network namespaces need root: run this as root or with sudo" >&2; exit 2; }
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || { echo "network namespaces need root: run this as root" >&2; exit 2; }
+        exec sudo RH_BIN="${programs:-}" "$this_script"
+    fi
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/rockhopper.XXXXXX")
     trap two_hosts_down EXIT
     trap 'exit 130' INT TERM

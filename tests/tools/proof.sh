@@ -15,10 +15,6 @@ if [ -z "${RH_BIN:-}" ]; then
     RH_BIN=${CARGO_TARGET_DIR:-$PWD/target}/debug
 fi
 find_programs
-# Building is for the user, namespaces are for root.
-if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
-    exec sudo RH_BIN="$RH_BIN" "$0" "$@"
-fi
 
 failures=0
 captures=()
