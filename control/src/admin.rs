@@ -41,10 +41,8 @@ enum What {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Answer {
-    Error { error: String },
-    Stats(EndpointStats),
+struct Refusal {
+    error: String,
 }
 
 /// Why a running endpoint could not be asked.
@@ -81,11 +79,10 @@ pub fn stats(path: &Path) -> Result<EndpointStats, AdminError> {
         Ok::<String, io::Error>(line)
     };
     let line = ask(&mut stream).map_err(|why| wrong(why.to_string()))?;
-    match serde_json::from_str(&line) {
-        Ok(Answer::Stats(stats)) => Ok(stats),
-        Ok(Answer::Error { error }) => Err(wrong(error)),
-        Err(why) => Err(wrong(why.to_string())),
+    if let Ok(Refusal { error }) = serde_json::from_str(&line) {
+        return Err(wrong(error));
     }
+    serde_json::from_str(&line).map_err(|why| wrong(why.to_string()))
 }
 
 /// The socket's server, on a thread of its own so that a slow client delays nobody else. Dropping it removes the socket.
@@ -163,10 +160,10 @@ fn answer(stream: &UnixStream, ports: &[Arc<PortCore>]) -> io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_slice(&line) {
-            Ok(Request { get: What::Stats }) => Answer::Stats(EndpointStats::collect(ports)),
-            Err(why) => Answer::Error { error: format!("not a request: {why}") },
+            Ok(Request { get: What::Stats }) => serde_json::to_vec(&EndpointStats::collect(ports)),
+            Err(why) => serde_json::to_vec(&Refusal { error: format!("not a request: {why}") }),
         };
-        let mut text = serde_json::to_vec(&answer).map_err(io::Error::from)?;
+        let mut text = answer.map_err(io::Error::from)?;
         text.push(b'\n');
         let mut stream = stream;
         stream.write_all(&text)?;

@@ -6,8 +6,8 @@
 use crate::config::{EalSettings, LogLevel, MemoryKind};
 use crate::error::StartError;
 use dpdk::eal::config::DEFAULT_NO_HUGE_MB;
-use dpdk::eal::{self, Pci, RegisteredThread};
-use dpdk::{Eal, EalConfig, Memory};
+use dpdk::eal::{self, Hugepages, Pci, RegisteredThread};
+use dpdk::{Eal, EalConfig, EalError, Memory};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The running DPDK and the settings that it was started with.
@@ -28,6 +28,10 @@ pub(crate) fn get(settings: &EalSettings, pci: &[String]) -> Result<Eal, StartEr
             });
         }
         return Ok(eal.clone());
+    }
+    if settings.memory == MemoryKind::Hugepages && Hugepages::detect().free_bytes() == 0 {
+        // Asked before DPDK is, which could not be started again afterwards.
+        return Err(EalError::NoHugepages { said: "the kernel has none free".into() }.into());
     }
     let eal = Eal::init(config(settings, pci))?;
     *running = Some((eal.clone(), settings.clone()));

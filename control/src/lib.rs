@@ -1,4 +1,48 @@
-//! Rockhopper: a RoCEv2 endpoint in user space.
+//! Rockhopper: a RoCEv2 endpoint in user space, on any port that DPDK drives.
+//!
+//! [`Endpoint::start`] brings up the ports of a [`Config`]; [`Endpoint::ring_pair`] two endpoints in this process, which
+//! needs no NIC and no privileges. From there on it is verbs: a [`Device`] per port, protection domains ([`Pd`]), memory
+//! regions ([`Mr`]), completion queues ([`Cq`]), queue pairs ([`Qp`]).
+//!
+//! ```
+//! use rockhopper::{Access, ConnectOptions, Endpoint, QpOptions, QpType, RingPair, SendWr};
+//! use std::time::Duration;
+//!
+//! let (ours, theirs) = Endpoint::ring_pair(&RingPair::default())?;
+//! let (ours, theirs) = (ours.device(0).unwrap(), theirs.device(0).unwrap());
+//!
+//! let (our_pd, their_pd) = (ours.alloc_pd(), theirs.alloc_pd());
+//! let target = their_pd.reg_mr(4096, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
+//! let (our_cq, their_cq) = (ours.create_cq(16)?, theirs.create_cq(16)?);
+//! let our_qp = our_pd.create_qp(&QpOptions::new(QpType::Rc, &our_cq))?;
+//! let their_qp = their_pd.create_qp(&QpOptions::new(QpType::Rc, &their_cq))?;
+//!
+//! let options = ConnectOptions::default();
+//! their_qp.connect(&our_qp.info(&options), &options)?;
+//! our_qp.connect(&their_qp.info(&options), &options)?;
+//!
+//! our_qp.post_send(SendWr::write(1, target.remote().at(0)).inline(b"hello"))?;
+//! assert!(our_cq.wait(Duration::from_secs(2)).unwrap().is_success());
+//!
+//! let mut arrived = [0; 5];
+//! target.read(0, &mut arrived)?;
+//! assert_eq!(&arrived, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | to … | see |
+//! | --- | --- |
+//! | configure ports, workers and the rest | [`config`] |
+//! | swap queue pairs with a peer over TCP | [`exchange`] |
+//! | move packets on a thread of one's own | [`Endpoint::poll_once`], [`config::Drive`] |
+//! | wait without polling | [`Cq::wait`], [`CompChannel`] |
+//! | know what was counted | [`stats`], [`admin`] |
+//! | measure | [`perf`] |
+//!
+//! # Threads
+//!
+//! Workers move packets: pinned threads, or the program's own. A control thread per endpoint answers ARP, neighbour
+//! discovery and ping and watches links. Every handle may be used from any thread; posting and polling take no lock.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -10,6 +54,7 @@ mod error;
 pub mod exchange;
 pub mod net;
 pub mod perf;
+pub mod preflight;
 pub mod stats;
 mod verbs;
 

@@ -8,6 +8,7 @@ use crate::admin::AdminServer;
 use crate::config::{Config, DeviceKind, Drive, MemifRole, PollMode, PortSettings, WorkerSettings};
 use crate::error::StartError;
 use crate::net;
+use crate::preflight::{self, Problem};
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortId, RxQueue, TxQueue, Vdev, vdev};
@@ -223,12 +224,22 @@ impl OpenedPort {
     }
 }
 
+/// Descriptors of a memif ring, as a power of two.
+const MEMIF_RING_LOG2: u8 = 10;
+
+/// A buffer that holds the longest packet that we send, rounded up to cache lines.
+///
+/// memif buffers are as long: net_memif of DPDK 22.11 leaves half a frame in a ring that fills up in the middle of one of
+/// several buffers, and its receiver then runs through the whole ring again and again.
+const fn longest_frame() -> u16 {
+    (Mtu::Mtu4096.bytes() as u16 + MAX_OVERHEAD as u16).next_multiple_of(64)
+}
+
 /// A pool whose buffers hold a full packet; longer frames that we only receive come in chains.
 fn pool_config(settings: &PortSettings, index: usize, workers: usize) -> PoolConfig {
-    let longest = Mtu::Mtu4096.bytes() as u16 + MAX_OVERHEAD as u16;
     let data_room = match settings.device {
         DeviceKind::AfPacket { .. } => vdev::AF_PACKET_JUMBO_DATA_ROOM,
-        _ => longest.next_multiple_of(64).max(2048),
+        _ => longest_frame(),
     };
     let count = (BUFFERS_PER_WORKER * workers as u32).max(u32::from(settings.rx_descriptors) * 4) - 1;
     // Jumbo slots are large: a quarter of the buffers is as many bytes, and enough for a packet socket.
@@ -264,11 +275,21 @@ fn make_devices(eal: &Eal, ports: &[PortSettings]) -> Result<Vec<PortId>, StartE
             Ok(id) => made.ids.push(id),
             Err(error) => {
                 made.undo();
-                return Err(error);
+                return Err(explained(settings, error));
             }
         }
     }
     Ok(made.ids)
+}
+
+/// Drivers seldom say what is missing; a look at the machine often tells.
+fn explained(settings: &PortSettings, error: StartError) -> StartError {
+    match preflight::all(&settings.device) {
+        Some(Problem { found, remedy }) => {
+            StartError::Config { problem: format!("port {}: {found}", settings.name), remedy }
+        }
+        None => error,
+    }
 }
 
 struct Made<'a> {
@@ -302,7 +323,7 @@ impl Made<'_> {
                     MemifRole::Server => vdev::MemifRole::Server,
                     MemifRole::Client => vdev::MemifRole::Client,
                 };
-                Vdev::memif(&suffix, role, socket, *id, 2048, 10)?
+                Vdev::memif(&suffix, role, socket, *id, longest_frame(), MEMIF_RING_LOG2)?
             }
             DeviceKind::Vdev { name, args } => Vdev::custom(name, args)?,
         };

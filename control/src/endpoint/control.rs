@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 /// The longest sleep, which bounds how late a timer or an event is.
 const SLEEP_MS: u8 = 5;
-/// The sleep while workers may need to be driven: a peer waits for no longer than this for an answer.
+/// The sleep while workers are driven from here, their caller being away: a peer waits for no longer than this for an
+/// answer. While the caller is there its core is left alone.
 const DRIVEN_SLEEP_MS: u8 = 1;
 /// How often links are asked for their state: drivers may take a system call for it.
 const LINK_CHECK: Duration = Duration::from_millis(200);
@@ -56,6 +57,8 @@ struct Rounds {
     links: Vec<Option<bool>>,
     next_link_check: Instant,
     polls_seen: u64,
+    /// The workers' caller has not polled since the last round, or may be about to stop.
+    caller_away: bool,
 }
 
 impl Rounds {
@@ -66,6 +69,7 @@ impl Rounds {
             drivers,
             next_link_check: Instant::now(),
             polls_seen: 0,
+            caller_away: true,
         }
     }
 
@@ -109,7 +113,8 @@ impl Rounds {
     /// Drives workers whose caller has not polled since the last round.
     fn step_in(&mut self) {
         let polls = self.drivers.polls.load(Ordering::Relaxed);
-        if polls == self.polls_seen {
+        self.caller_away = !self.drivers.workers.is_empty() && polls == self.polls_seen;
+        if self.caller_away {
             for _ in 0..STEP_IN_ROUNDS {
                 if !self.drivers.poll_once() {
                     break;
@@ -124,7 +129,7 @@ impl Rounds {
         wakers().for_each(worker::Waker::prepare);
         let mut fds: Vec<PollFd<'_>> =
             wakers().map(|waker| PollFd::new(waker.fd(), PollFlags::POLLIN)).collect();
-        let limit = if self.drivers.workers.is_empty() { SLEEP_MS } else { DRIVEN_SLEEP_MS };
+        let limit = if self.caller_away { DRIVEN_SLEEP_MS } else { SLEEP_MS };
         // A frame that came before `prepare` waits for this long at most. A signal ends the sleep early.
         let _ = poll(&mut fds, PollTimeout::from(limit));
         wakers().for_each(worker::Waker::awake);

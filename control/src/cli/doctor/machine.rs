@@ -4,12 +4,7 @@ use super::Check;
 use dpdk::eal::Hugepages;
 use rockhopper::Config;
 use rockhopper::config::{DeviceKind, MemoryKind, PollMode};
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
-
-/// Bits of a process's capabilities (see capabilities(7)).
-const CAP_NET_ADMIN: u32 = 12;
-const CAP_NET_RAW: u32 = 13;
+use rockhopper::preflight::{self, Problem};
 
 /// Hugepages that an endpoint with one port wants, MB.
 const WANTED_MB: u64 = 256;
@@ -27,7 +22,7 @@ fn hugepages(config: Option<&Config>) -> Check {
     let pages = Hugepages::detect();
     let (free, total) = (pages.free_bytes() >> 20, pages.total_bytes() >> 20);
     let found = format!("{free} MB free of {total} MB");
-    let needs_nic = config.is_some_and(|config| config.ports.iter().any(|port| is_pci(&port.device)));
+    let needs_nic = any(config, is_pci);
     let asked = config.map_or(MemoryKind::Auto, |config| config.eal.memory);
     let mend = "as root: sysctl vm.nr_hugepages=512";
     match asked {
@@ -39,12 +34,10 @@ fn hugepages(config: Option<&Config>) -> Check {
         MemoryKind::NoHuge => Check::ok("hugepages", "not used, as configured"),
         _ if free >= WANTED_MB => Check::ok("hugepages", found),
         MemoryKind::Hugepages => Check::fail("hugepages", found, mend),
-        MemoryKind::Auto => Check::needed(
-            needs_nic && free == 0,
-            "hugepages",
-            found,
-            format!("{mend}; faster, not needed for virtual ports"),
-        ),
+        MemoryKind::Auto => {
+            let remedy = format!("{mend}; faster, but virtual ports do without");
+            Check::needed(needs_nic && free == 0, "hugepages", Problem { found, remedy })
+        }
     }
 }
 
@@ -94,50 +87,23 @@ fn clock() -> Check {
 }
 
 fn tun(config: Option<&Config>) -> Check {
-    let needed = config
-        .is_some_and(|config| config.ports.iter().any(|port| matches!(port.device, DeviceKind::Tap { .. })));
-    let path = "/dev/net/tun";
-    match OpenOptions::new().read(true).write(true).open(path) {
-        Ok(_) => Check::ok(path, "can be opened"),
-        Err(why) => {
-            let remedy = match why.kind() {
-                ErrorKind::NotFound => {
-                    "needed for tap ports; as root: modprobe tun, or mkdir -p /dev/net && mknod /dev/net/tun c 10 200"
-                }
-                _ => "needed for tap ports; run as root, or give this user access to it",
-            };
-            Check::needed(needed, path, why.to_string(), remedy)
-        }
+    let is_tap = |device: &DeviceKind| matches!(device, DeviceKind::Tap { .. });
+    match preflight::tun() {
+        None => Check::ok("taps", format!("{} can be opened", preflight::TUN)),
+        Some(problem) => Check::needed(any(config, is_tap), "taps", problem),
     }
 }
 
 fn privileges(config: Option<&Config>) -> Check {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    let missing: Vec<&str> = [(CAP_NET_ADMIN, "CAP_NET_ADMIN"), (CAP_NET_RAW, "CAP_NET_RAW")]
-        .into_iter()
-        .filter(|(bit, _)| bits & (1 << bit) == 0)
-        .map(|(_, name)| name)
-        .collect();
-    if missing.is_empty() {
-        return Check::ok("privileges", "CAP_NET_ADMIN, CAP_NET_RAW");
+    match preflight::privileges() {
+        None => Check::ok("privileges", "enough for tap, af_packet and pcap ports"),
+        Some(problem) => Check::needed(any(config, preflight::needs_privileges), "privileges", problem),
     }
-    let needed = config.is_some_and(|config| {
-        config.ports.iter().any(|port| {
-            matches!(
-                port.device,
-                DeviceKind::Tap { .. } | DeviceKind::AfPacket { .. } | DeviceKind::Pcap { .. }
-            )
-        })
-    });
-    let found = format!("{} missing", missing.join(" and "));
-    Check::needed(
-        needed,
-        "privileges",
-        found,
-        "tap, af_packet and pcap ports need them: run as root, or setcap cap_net_admin,cap_net_raw+ep on the program",
-    )
+}
+
+/// Whether a configuration has such a device.
+fn any(config: Option<&Config>, is: impl Fn(&DeviceKind) -> bool) -> bool {
+    config.is_some_and(|config| config.ports.iter().any(|port| is(&port.device)))
 }
 
 fn is_pci(device: &DeviceKind) -> bool {

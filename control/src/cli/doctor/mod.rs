@@ -5,6 +5,7 @@ mod ports;
 
 use super::failure::Failure;
 use rockhopper::Config;
+use rockhopper::preflight::Problem;
 use serde::Serialize;
 use std::path::Path;
 
@@ -44,13 +45,9 @@ impl Check {
         Check { name: name.into(), status: Status::Fail, found: found.into(), remedy: remedy.into() }
     }
 
-    /// A shortcoming that matters only if the configuration needs the thing.
-    fn needed(
-        needed: bool,
-        name: impl Into<String>,
-        found: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Check {
+    /// A problem that matters only if the configuration needs the thing.
+    fn needed(needed: bool, name: impl Into<String>, problem: Problem) -> Check {
+        let Problem { found, remedy } = problem;
         if needed { Check::fail(name, found, remedy) } else { Check::warn(name, found, remedy) }
     }
 }

@@ -1,0 +1,8 @@
+//! The program `rockhopper`: what each command prints and ends with.
+
+mod program {
+    pub mod bad_setups;
+    pub mod commands;
+    pub mod support;
+    pub mod two_processes;
+}

@@ -1,0 +1,109 @@
+//! Commands that do what they are asked.
+
+use super::support::{Serving, Setup, run, text};
+use serde_json::Value;
+
+const RING: &str = r#"
+[[port]]
+name = "left"
+driver = "ring"
+pair = "p"
+addresses = ["10.1.0.1/24"]
+
+[[port]]
+name = "right"
+driver = "ring"
+pair = "p"
+addresses = ["10.1.0.2/24"]
+
+[control]
+socket = "{dir}/admin.sock"
+listen = "127.0.0.1:0"
+"#;
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|why| panic!("{why}: {}", text(bytes)))
+}
+
+#[test]
+fn demo_verifies_every_operation_and_measures() {
+    let output = run(&["demo", "--json", "--each", "10"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let report = json(&output.stdout);
+    assert_eq!((&report["verified"], &report["complete"]), (&Value::from(true), &Value::from(true)));
+    let operations = report["operations"].as_array().unwrap();
+    assert_eq!(operations.len(), 30);
+    assert!(operations.iter().all(|check| check["fault"].is_null() && check["messages"].as_u64() > Some(0)));
+    for (transport, network, count) in
+        [("RC", "IPv4", 9), ("RC", "IPv6", 9), ("UC", "IPv6", 4), ("UD", "IPv4", 2)]
+    {
+        let of = |check: &&Value| check["transport"] == transport && check["network"] == network;
+        assert_eq!(operations.iter().filter(of).count(), count, "{transport} {network}");
+    }
+    assert_eq!(report["speed"]["bandwidth"].as_array().unwrap().len(), 15);
+    assert_eq!(report["speed"]["latency"].as_array().unwrap().len(), 9);
+    assert!(report["speed"]["bandwidth"][0]["bandwidth_gbps"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn demo_says_each_operation_in_words() {
+    let output = run(&["demo", "--no-speed"]);
+    assert!(output.status.success());
+    let said = text(&output.stdout);
+    assert_eq!(said.lines().filter(|line| line.starts_with('✓')).count(), 30, "{said}");
+    assert!(said.ends_with("messages, every byte compared.\n"), "{said}");
+}
+
+#[test]
+fn serve_can_be_asked_for_its_counters_and_cleans_up_on_ctrl_c() {
+    let setup = Setup::new(RING);
+    let serving = Serving::start(&setup, &["--json"]);
+    let socket = setup.path("admin.sock");
+    let stats = run(&["stats", "--socket", socket.to_str().unwrap(), "--json"]);
+    assert_eq!((stats.status.code(), text(&stats.stderr)), (Some(0), String::new()));
+    let stats = json(&stats.stdout);
+    assert_eq!(stats["ports"][0]["name"], "left");
+    assert_eq!(stats["ports"][1]["gids"]["1"], "10.1.0.2");
+    let shown = run(&["stats", "-c", &setup.config(), "--all"]);
+    assert!(text(&shown.stdout).contains("out_of_sequence"));
+    let output = serving.interrupt();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let events: Vec<Value> = text(&output.stdout).lines().map(|line| json(line.as_bytes())).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["up", "up", "down", "down"]);
+    assert_eq!(events[0]["path_mtu"], 4096);
+    assert!(!socket.exists(), "the socket is left behind");
+}
+
+#[test]
+fn the_admin_socket_answers_what_it_understands_and_refuses_the_rest() {
+    use std::io::{BufRead, BufReader, Write};
+    let setup = Setup::new(RING);
+    let serving = Serving::start(&setup, &[]);
+    let mut stream = std::os::unix::net::UnixStream::connect(setup.path("admin.sock")).unwrap();
+    stream.write_all(b"{\"get\":\"everything\"}\nhello\n{\"get\":\"stats\"}\n").unwrap();
+    let lines: Vec<Value> =
+        BufReader::new(&stream).lines().take(3).map(|line| json(line.unwrap().as_bytes())).collect();
+    assert!(lines[0]["error"].is_string() && lines[1]["error"].is_string());
+    assert_eq!(lines[2]["ports"].as_array().unwrap().len(), 2);
+    assert_eq!(serving.interrupt().status.code(), Some(0));
+}
+
+#[test]
+fn doctor_checks_the_machine_and_a_configuration() {
+    let setup = Setup::new(RING);
+    let output = run(&["doctor", "-c", &setup.config(), "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let report = json(&output.stdout);
+    let names: Vec<&str> =
+        report["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
+    for expected in ["DPDK", "hugepages", "cores", "clock", "taps", "privileges", "port left", "marks"] {
+        assert!(names.contains(&expected), "{expected} in {names:?}");
+    }
+    let bad = Setup::new("[workers]\ncores = [999]\n[[port]]\ndriver = \"tap\"\ninterface = \"lo\"\n");
+    let output = run(&["doctor", "-c", &bad.config()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stdout);
+    assert!(said.contains("✗ worker cores") && said.contains("→ name cores of"), "{said}");
+    assert!(said.contains("an interface lo exists already"), "{said}");
+}
