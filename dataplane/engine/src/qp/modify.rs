@@ -20,8 +20,6 @@ impl Qp {
     ) -> Result<(), ModifyError> {
         let Change { to, path } = check::check(self, attr, mask)?;
         let from = self.state;
-        // Asking to be told holds for one move.
-        self.attr.notify_drained &= to == QpState::Sqd && from == QpState::Sqd;
         take_attributes(&mut self.attr, attr, mask);
         if path.is_some() {
             self.path = path;

@@ -99,6 +99,20 @@ fn depth_counts_from_post_to_completion() {
     assert_eq!(one.shared.rq().len(), 16);
 }
 
+/// What the engine has taken still counts: its own ring has no more places than the queue.
+#[test]
+fn requests_in_flight_occupy_their_places() {
+    let mut one = One::in_state(QpType::Rc, QpState::Rts);
+    for wr_id in 0..u64::from(one.shared.sq().depth()) {
+        assert!(one.shared.post_send(send(wr_id)).is_ok());
+    }
+    one.shared.answer();
+    one.engine.on_doorbell(0, QPN);
+    one.engine.poll_transmit(0, &mut Swallow);
+    assert_eq!(one.shared.sq().waiting(), 0, "all are on their way");
+    assert_eq!(one.shared.post_send(send(99)), Err(PostError::Full));
+}
+
 #[test]
 fn a_queue_has_room_for_at_least_one() {
     let (sq, rq) = (SendQueue::new(0, 1, 0), RecvQueue::new(0, 1));

@@ -3,8 +3,8 @@
 use engine::qp::ModifyError;
 use engine::queue::{QpShared, RecvQueue, SendQueue};
 use engine::{
-    CompletionQueue, Engine, EngineConfig, EventQueue, Memory, PdId, QpAttr, QpAttrMask, QpInit, QpState,
-    QpType, RecvWr, RegionGone, SendFlags, SendOp, SendWr, Span, WrData,
+    CompletionQueue, Engine, EngineConfig, EventQueue, Memory, PacketSink, PdId, QpAttr, QpAttrMask, QpInit,
+    QpState, QpType, RecvWr, RegionGone, SendFlags, SendOp, SendWr, SinkError, Span, TxPacket, WrData,
 };
 use std::sync::Arc;
 use wire::{Addressing, Gid, Mac, Mtu, Psn, QKey, Qpn, RoceVersion};
@@ -27,6 +27,15 @@ impl Memory for NoMemory {
     }
     fn compare_swap(&self, _: Span, _: u64, _: u64) -> Result<u64, RegionGone> {
         Err(RegionGone)
+    }
+}
+
+/// Takes every packet and forgets it.
+pub struct Swallow;
+
+impl PacketSink for Swallow {
+    fn emit(&mut self, _: &TxPacket<'_>) -> Result<(), SinkError> {
+        Ok(())
     }
 }
 

@@ -32,6 +32,16 @@ fn a_long_pause_misses_nothing() {
 }
 
 #[test]
+fn after_a_pause_every_bucket_is_looked_at() {
+    let mut wheel = TimerWheel::new(3_000);
+    // Two timers in each bucket and more, and a pause of many turns.
+    for slot in 0..3_000 {
+        wheel.arm(slot, u64::from(slot) * 8_192);
+    }
+    assert_eq!(drain(&mut wheel, 1_000_000_000), (0..3_000).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_deadline_in_the_past_fires_at_the_next_look() {
     let mut wheel = TimerWheel::new(2);
     wheel.arm(1, 900_000_000);
