@@ -10,12 +10,14 @@ use rockhopper::perf::{Link, Params, RunError, ServerOptions, Shared, serve};
 use rockhopper::{Config, Device, Endpoint};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long to try to reach the server.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How often a server that waits for clients looks for signals.
-const ACCEPT_NAP: Duration = Duration::from_millis(50);
+/// How long to wait for the port's link.
+const LINK: Duration = Duration::from_secs(5);
+/// How often whoever waits looks again.
+const NAP: Duration = Duration::from_millis(50);
 
 /// Runs this end.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
@@ -25,7 +27,6 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     stop::on_signal(&shared)?;
     // Reached before the port comes up: a wrong host is told at once.
     let server = cli.host.as_deref().map(|host| reach(host, cli.tcp_port)).transpose()?;
-    let listener = if server.is_none() { Some(listen(cli.tcp_port)?) } else { None };
     let endpoint = Endpoint::start(&config)?;
     let device = endpoint
         .device(0)
@@ -39,11 +40,32 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         },
         driver: device.driver().into(),
     };
-    match (server, listener) {
-        (Some(stream), _) => ask(cli, stream, &device, &shared, place),
-        (None, Some(listener)) => wait_for_clients(cli, &listener, &device, &shared, &place),
-        (None, None) => Ok(()),
+    match server {
+        Some(stream) => ask(cli, stream, &device, &shared, place),
+        // Only now: a client that gets through finds the port up.
+        None => wait_for_clients(cli, &listen(cli.tcp_port)?, &device, &shared, &place),
     }
+}
+
+/// Links of shared memory and of some NICs come up a while after their port.
+fn wait_for_link(device: &Device, shared: &Shared) -> Result<(), Failure> {
+    let end = Instant::now() + LINK;
+    // A driver that does not tell its link state is taken at its word when packets come through.
+    while device.query_port().is_ok_and(|port| !port.up) {
+        if shared.is_stopped() {
+            return Err(Failure::Interrupted);
+        }
+        if Instant::now() >= end {
+            return Err(Failure::setup(format!(
+                "the link of port {} is down; check the cable, or that the program at its other end runs",
+                device.name()
+            )));
+        }
+        if !device.drive() {
+            std::thread::sleep(NAP);
+        }
+    }
+    Ok(())
 }
 
 fn ask(
@@ -53,6 +75,7 @@ fn ask(
     shared: &Arc<Shared>,
     place: Place,
 ) -> Result<(), Failure> {
+    wait_for_link(device, shared)?;
     let runs = plan::runs(cli, device.path_mtu());
     let link =
         Link::tcp(stream).map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
@@ -81,7 +104,7 @@ fn wait_for_clients(
                     return Err(Failure::Interrupted);
                 }
                 device.drive();
-                std::thread::sleep(ACCEPT_NAP);
+                std::thread::sleep(NAP);
                 continue;
             }
             Err(why) => return Err(Failure::Run(format!("no client can connect: {why}"))),

@@ -19,6 +19,7 @@ impl Link {
             let socket = link.directory.path().join("memif.sock");
             let text = format!(
                 "[[port]]\nname = \"memif0\"\ndriver = \"memif\"\nsocket = \"{}\"\nrole = \"{role}\"\nid = 0\n\
+                 mac = \"02:52:48:00:00:0{host}\"\n\
                  addresses = [\"192.0.2.{host}/24\", \"2001:db8::{host}/64\"]\n",
                 socket.display()
             );

@@ -172,7 +172,7 @@ impl Sender {
     pub fn on_completion(&mut self, now: Nanos, cqe: &Cqe) -> Result<(), RunError> {
         let (index, number) = untag(cqe.wr_id);
         if !cqe.is_success() {
-            return Err(failed(cqe, index, format!("message {number}")));
+            return Err(failed(cqe, index, format!("message {}", number.saturating_sub(1))));
         }
         let Some(flow) = self.flows.get_mut(index) else { return Ok(()) };
         let before = std::mem::replace(&mut flow.completed, number);
