@@ -82,7 +82,8 @@ pub enum Command {
         /// Which lane.
         lane: usize,
     },
-    /// Sends what waits to be sent, then ends the worker. Reply: `Done`; a spawned worker's thread then ends.
+    /// Sends what is sealed, then ends the worker, with its QPs. Reply: `Done`; a moment later its queues are free and
+    /// [`WorkerHandle::is_stopped`](crate::WorkerHandle::is_stopped) says so.
     Stop,
 }
 

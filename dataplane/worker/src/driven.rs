@@ -20,7 +20,13 @@ impl Core {
             Err(TryLockError::Poisoned(place)) => place.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        place.as_mut().map(Worker::poll_once)
+        let worker = place.as_mut()?;
+        let busy = worker.poll_once();
+        if worker.is_stopping() {
+            worker.flush();
+            *place = None;
+        }
+        Some(busy)
     }
 
     fn take(&self) -> Option<Worker> {

@@ -86,7 +86,7 @@ impl Worker {
         self.clock.now_ns()
     }
 
-    fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.shared.stop.load(Ordering::Acquire)
     }
 

@@ -37,6 +37,19 @@ fn a_stopped_worker_leaves_nothing_behind() {
     assert_eq!((pool.in_use(), peer_pool.in_use()), (0, 0));
 }
 
+/// A worker that callers drive ends as well.
+#[test]
+fn a_driven_worker_stops() {
+    let shape = Shape::default();
+    let (_peer, side) = sides("driven", &shape);
+    let driven = Endpoint::new(side, &shape).driven();
+    done(driven.end.handles[0].call(Command::Stop));
+    assert!(driven.end.handles[0].is_stopped());
+    assert_eq!(driven.end.handles[0].call(Command::Ping).unwrap_err(), CallError::Stopped);
+    assert!(!driven.workers[0].poll_once());
+    assert_eq!(driven.end.pool.in_use(), 0);
+}
+
 /// Deregistration while a worker runs: invalidate, have every worker forget the key, and the memory is free.
 #[test]
 fn a_running_worker_lets_go_of_withdrawn_memory() {
