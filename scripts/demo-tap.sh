@@ -12,7 +12,7 @@ failed=0
 # HOST ADDRESS BYTES: the kernel of a host asks a port.
 ping_port() {
     local said
-    if said=$(on "$1" ping -n -c 3 -i 0.2 -W 2 -s "$3" -M do "$2" 2>&1); then
+    if said=$(on "$1" ping -n -c 3 -i 0.2 -W 2 -s "$3" -M "do" "$2" 2>&1); then
         echo "  kernel of host $1 -> port $2, $3 bytes: $(tail -n 1 <<<"$said")"
     else
         echo "  kernel of host $1 -> port $2, $3 bytes: FAILED"

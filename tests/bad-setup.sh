@@ -57,7 +57,7 @@ refused "no /dev/net/tun" '/dev/net/tun|modprobe tun|tun' \
 refused "an interface that is not there" 'no interface no-such-if; .*ip link' "${serve[@]}" "$scratch/missing.toml"
 refused "an interface that is not there, for pcap" 'no interface no-such-if; .*ip link' "${serve[@]}" "$scratch/pcap.toml"
 refused "a PCI address where there is no NIC" '0000:ff:1f.7.*(devbind|check)' "${serve[@]}" "$scratch/absent.toml"
-refused "what is no PCI address" 'not-a-pci-address.*(devbind|check)' "${serve[@]}" "$scratch/garbled.toml"
+refused "what is no PCI address" 'garbled.toml:5: .*is no PCI address; .*devbind' "${serve[@]}" "$scratch/garbled.toml"
 refused "a driver that DPDK does not have" 'net_nonsense_0.*(driver|check)' "${serve[@]}" "$scratch/unknown.toml"
 refused "a memif socket in no directory" 'm.sock.*(exist|check)' "${serve[@]}" "$scratch/memif.toml"
 if [ "$(awk '/HugePages_Free/ { print $2 }' /proc/meminfo)" = 0 ]; then

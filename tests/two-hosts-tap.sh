@@ -18,7 +18,7 @@ for host in a b; do
     for target in '10.77.0.2 56' '10.77.0.2 1472' 'fd77::2 56' 'fd77::2 1452'; do
         read -r address bytes <<<"$target"
         check "the kernel of host $host pings $address with $bytes bytes" \
-            on $host ping -n -c 3 -i 0.2 -W 2 -M do -s "$bytes" "$address"
+            on $host ping -n -c 3 -i 0.2 -W 2 -M "do" -s "$bytes" "$address"
     done
 done
 for version in 4 6; do

@@ -30,8 +30,8 @@ two_hosts_up() {
         on $host ip link set lo up
         on $host ip link add br0 address 02:00:00:00:00:0$host type bridge mcast_snooping 0
         # Before an interface comes up: only br0 speaks IPv6, at once and without asking for routers.
-        on $host sysctl -qw net.ipv6.conf.br0.accept_dad=0 net.ipv6.conf.br0.router_solicitations=0 \
-            net.ipv6.conf.default.disable_ipv6=1
+        on $host sh -c 'cd /proc/sys/net/ipv6/conf &&
+            echo 0 >br0/accept_dad && echo 0 >br0/router_solicitations && echo 1 >default/disable_ipv6'
     done
     on a ip link add joint mtu 9000 type veth peer name joint mtu 9000 netns "$hosts-b"
     index=101
@@ -43,6 +43,8 @@ two_hosts_up() {
         start $host join-$host bash -c "$(declare -f join_taps); join_taps"
         index=$((index + 1))
     done
+    # Links take up to a second to come up.
+    wait_for 10 on a ping -n -q -c 1 -W 1 10.77.0.102 >/dev/null
 }
 
 two_hosts_down() {
