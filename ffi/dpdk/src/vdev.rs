@@ -91,6 +91,9 @@ impl Vdev {
     ///
     /// - The link is down until the other process has started its end; frames sent before are dropped.
     /// - Frames longer than `buffer_bytes` use several buffers and arrive as chains.
+    /// - When the other end leaves, the driver unmaps the shared memory on a thread of its own and does not wait for
+    ///   threads that are inside a burst (seen with DPDK 22.11: a rare SIGSEGV in the end that stays). Nothing outside
+    ///   the driver can prevent it: let the ends of a link end together.
     /// - `ring_log2` is the number of descriptors as a power of two, at most 14.
     pub fn memif(
         suffix: &str,
