@@ -85,3 +85,4 @@ if [ "$breaches" -ne 0 ]; then
     exit 1
 fi
 echo "style: $(wc -w <<<"$rust_files") Rust files are in order"
+scripts/check-docs.sh
