@@ -48,6 +48,22 @@ fn a_qp_moves_with_its_state_and_attributes() {
 }
 
 #[test]
+fn the_timer_moves_along() {
+    let mut one = One::in_state(QpType::Rc, QpState::Rts);
+    one.shared.post_send(send(1)).unwrap();
+    one.engine.on_doorbell(0, QPN);
+    one.engine.poll_transmit(0, &mut Swallow);
+    let deadline = one.engine.next_timeout().expect("something is unacknowledged");
+    let (mut other, _) = engine(1);
+    let qp = one.engine.detach_qp(QPN).unwrap();
+    assert!(one.engine.next_timeout().is_none());
+    assert!(other.attach_qp(0, qp).is_ok());
+    assert_eq!(other.next_timeout(), Some(deadline));
+    other.on_timeout(deadline);
+    assert!(!other.is_idle(), "it is sent again from here");
+}
+
+#[test]
 fn a_qp_that_finds_no_place_is_given_back() {
     let mut one = One::in_state(QpType::Rc, QpState::Rts);
     let (mut full, cq) = engine(1);

@@ -1,6 +1,7 @@
 //! Dialogues with a QP whose attributes change while it lives.
 
 use crate::access::Access;
+use crate::counters::Counter;
 use crate::qp::{ModifyError, QpAttr, QpAttrMask, QpState, QpType};
 use crate::testkit::{PEER, PEER_QPN, Packet, QPN, Rig, attributes};
 use crate::wr::{Remote, SendFlags, SendOp, SendWr, WrData};
@@ -137,7 +138,8 @@ fn reset_in_flight_leaves_nothing_behind() {
     assert_eq!((rig.send_cqes(), rig.recv_cqes()), (vec![], vec![]));
     assert_eq!(rig.shared.sq().outstanding(), 0);
     rig.advance(10_000_000_000);
-    assert_eq!(rig.sent().len(), 0, "no timer of its old life");
+    assert_eq!(rig.sent().len(), 0);
+    assert_eq!(rig.count(Counter::LocalAckTimeoutErr), 0, "no timer of its old life");
 
     for to in [QpState::Init, QpState::Rtr, QpState::Rts] {
         rig.modify(to);
