@@ -38,18 +38,25 @@ packets_flow() {
     [ $((after - before)) -gt 10 ]
 }
 
+# PID: it has used a second and a half of processor time, far more than it takes to begin.
+worked() {
+    local fields
+    read -ra fields < <(sed 's/.*) //' "/proc/$1/stat")
+    [ $((fields[11] + fields[12])) -gt $(($(getconf CLK_TCK) * 3 / 2)) ]
+}
+
 # Both ends in one process.
 start a ring "$programs/rockhopper-perf" write-bw --loopback ring --size 65536 --duration 60s --verify --json
-sleep 2
+wait_for 60 worked "$started"
 check "an interrupted loopback run ends with 130" interrupt "$started" 130
 check "and its JSON object tells what was measured" is_partial ring
 start a text "$programs/rockhopper-perf" send-bw --loopback ring --size 4096 --duration 60s
-sleep 2
+wait_for 60 worked "$started"
 check "an interrupted run with a table ends with 130" interrupt "$started" 130
 check "and its table ends with the row so far" grep -q '^ *4096 *[1-9]' "$scratch/text.out"
 check "and says so" grep -q '^interrupted' "$scratch/text.out"
 start a demo "$programs/rockhopper" demo
-sleep 1
+sleep 0.5
 check "an interrupted demo ends with 130" interrupt "$started" 130
 
 # Client and server over taps.
