@@ -69,9 +69,9 @@ pub use engine::{
     WcStatus,
 };
 pub use error::{CreateError, QpError, ResolveError, StartError};
+pub use memory::OutOfRange;
 pub use verbs::{
     Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Pd, PortAttr, Qp, QpCaps, QpInfo,
     QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr,
 };
-pub use memory::OutOfRange;
 pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey};

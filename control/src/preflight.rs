@@ -109,10 +109,13 @@ fn borrowed(interface: &str) -> Option<Problem> {
 
 fn memif(socket: &Path, role: MemifRole) -> Option<Problem> {
     let shown = socket.display();
+    let answered = UnixStream::connect(socket).is_ok();
     if role == MemifRole::Client {
-        return None; // The server may come later.
+        // The driver gives up at once when it starts without a server; one that goes away later may come back.
+        let missing = || problem(format!("no server answers at {shown}"), "start the other side first");
+        return if answered { None } else { missing() };
     }
-    if UnixStream::connect(socket).is_ok() {
+    if answered {
         return problem(
             format!("another server answers at {shown}"),
             "choose another socket, or role = \"client\"",

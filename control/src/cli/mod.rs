@@ -3,6 +3,7 @@
 mod demo;
 mod doctor;
 mod failure;
+mod out;
 mod serve;
 mod stats;
 mod stop;
@@ -89,6 +90,8 @@ pub fn run() -> ExitCode {
     };
     rockhopper::shutdown();
     match result {
+        // What nobody could read was not done.
+        Ok(()) if out::is_lost() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(text) = failure.text() {

@@ -5,6 +5,7 @@
 
 use super::ServeArgs;
 use super::failure::Failure;
+use super::out::say;
 use super::{stats, stop};
 use rockhopper::config::Drive;
 use rockhopper::perf::{self, Link, Outcome, ServerOptions, Shared};
@@ -138,9 +139,9 @@ struct Say {
 impl Say {
     fn line(self, json: Value, text: &str) {
         if self.json {
-            println!("{json}");
+            say(json);
         } else {
-            println!("{text}");
+            say(text);
         }
     }
 

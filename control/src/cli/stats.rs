@@ -2,6 +2,8 @@
 
 use super::StatsArgs;
 use super::failure::Failure;
+
+use super::out::{print, say};
 use rockhopper::Config;
 use rockhopper::stats::{EndpointStats, Named, PortStats};
 use std::path::PathBuf;
@@ -9,9 +11,9 @@ use std::path::PathBuf;
 pub fn run(args: &StatsArgs, json: bool) -> Result<(), Failure> {
     let stats = rockhopper::admin::stats(&socket(args)?).map_err(Failure::setup)?;
     if json {
-        println!("{}", serde_json::to_string(&stats).map_err(Failure::setup)?);
+        say(serde_json::to_string(&stats).map_err(Failure::setup)?);
     } else {
-        print!("{}", text(&stats, args.all));
+        print(text(&stats, args.all));
     }
     Ok(())
 }

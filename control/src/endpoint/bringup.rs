@@ -55,7 +55,12 @@ pub(super) fn start_ports(eal: &Eal, config: &Config, ids: &[PortId]) -> Result<
     let mut lanes: Vec<Vec<LaneConfig>> = (0..workers).map(|_| Vec::new()).collect();
     let mut opened = Vec::new();
     for (index, (settings, &id)) in config.ports.iter().zip(ids).enumerate() {
-        let port = OpenedPort::open(eal, config, settings, id, index, workers)?;
+        let port = OpenedPort::open(eal, config, settings, id, index, workers)
+            // Only memif looks for its other end when it is opened; all others when they are made.
+            .map_err(|error| match settings.device {
+                DeviceKind::Memif { .. } => explained(settings, error),
+                _ => error,
+            })?;
         port.add_lanes(&mut lanes, &mut opened);
     }
     let (drivers, threads, handles) = start_workers(eal, &config.workers, clock, lanes)?;

@@ -64,14 +64,12 @@ impl Client {
     /// [refused](RunError::Refused).
     pub fn run(&mut self, params: &Params) -> Result<Outcome, RunError> {
         params.check()?;
-        let outcome = self.try_run(params);
-        if let Err(why) = &outcome
-            && !matches!(why, RunError::Refused(_) | RunError::Peer(_) | RunError::Link(_))
-        {
-            // Best effort: the peer would find out by itself.
-            let _ = self.link.send(&Message::Abort { reason: why.to_string() });
-        }
-        outcome
+        self.try_run(params).inspect_err(|why| {
+            if !matches!(why, RunError::Refused(_) | RunError::Peer(_) | RunError::Link(_)) {
+                // Best effort: the peer would find out by itself.
+                let _ = self.link.send(&Message::Abort { reason: why.to_string() });
+            }
+        })
     }
 
     fn try_run(&mut self, asked: &Params) -> Result<Outcome, RunError> {

@@ -37,14 +37,12 @@ pub fn serve(
 ) -> Result<(), RunError> {
     let _caches = thread_caches(device);
     let mut session = Session { link, device, options, shared };
-    let outcome = session.talk(&mut ended);
-    if let Err(why) = &outcome
-        && !matches!(why, RunError::Peer(_) | RunError::Link(_))
-    {
-        // Best effort: the peer would find out by itself.
-        let _ = session.link.send(&Message::Abort { reason: why.to_string() });
-    }
-    outcome
+    session.talk(&mut ended).inspect_err(|why| {
+        if !matches!(why, RunError::Peer(_) | RunError::Link(_)) {
+            // Best effort: the peer would find out by itself.
+            let _ = session.link.send(&Message::Abort { reason: why.to_string() });
+        }
+    })
 }
 
 struct Session<'a> {

@@ -36,7 +36,8 @@ pub struct ConnectOptions {
     pub access: Access,
     /// READs and atomics at a time, in each direction.
     pub max_rd_atomic: u8,
-    /// Local ACK timeout, 4.096 µs × 2^n; 0 waits for ever.
+    /// Local ACK timeout, 4.096 µs × 2^n; 0 waits for ever. The default is 268 ms: two seconds over all retries, which a
+    /// peer on a busy machine may need to get its turn. Losses are mostly found sooner, by what arrives after them.
     pub timeout: u8,
     /// Retries after timeouts, 0..=7.
     pub retry_cnt: u8,
@@ -57,7 +58,7 @@ impl Default for ConnectOptions {
             path_mtu: None,
             access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
             max_rd_atomic: 16,
-            timeout: 14,
+            timeout: 16,
             retry_cnt: 7,
             rnr_retry: 7,
             min_rnr_timer: 12,

@@ -1,7 +1,9 @@
 //! Commands that do what they are asked.
 
-use super::support::{Serving, Setup, run, text};
+use super::support::{Serving, Setup, interrupt, program, run, text};
 use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
 
 const RING: &str = r#"
 [[port]]
@@ -106,4 +108,25 @@ fn doctor_checks_the_machine_and_a_configuration() {
     let said = text(&output.stdout);
     assert!(said.contains("✗ worker cores") && said.contains("→ name cores of"), "{said}");
     assert!(said.contains("an interface lo exists already"), "{said}");
+}
+
+#[test]
+fn ctrl_c_ends_a_demo_with_what_was_measured_so_far() {
+    let child = program(&["demo", "--json", "--each", "60000"]).stdout(Stdio::piped()).spawn().unwrap();
+    // Verification takes less than this; the first line of the table takes a minute.
+    std::thread::sleep(Duration::from_secs(4));
+    let output = interrupt(child);
+    assert_eq!(output.status.code(), Some(130));
+    let report = json(&output.stdout);
+    assert_eq!((&report["verified"], &report["complete"]), (&Value::from(true), &Value::from(false)));
+    assert_eq!(report["operations"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic_and_no_success() {
+    let mut child =
+        program(&["demo", "--no-speed"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
 }

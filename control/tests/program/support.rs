@@ -56,11 +56,15 @@ impl Serving {
 
     /// Presses Ctrl-C and waits for the end.
     pub fn interrupt(mut self) -> Output {
-        let child = self.child.take().unwrap();
-        let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-        child.wait_with_output().unwrap()
+        interrupt(self.child.take().unwrap())
     }
+}
+
+/// Presses Ctrl-C and waits for the end.
+pub fn interrupt(child: Child) -> Output {
+    let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    child.wait_with_output().unwrap()
 }
 
 impl Drop for Serving {

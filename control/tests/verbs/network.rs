@@ -1,7 +1,8 @@
 //! Addresses and neighbours.
 
 use crate::support::{Pair, devices, family};
-use rockhopper::{ConnectOptions, EventKind, EventSource, QpType, ResolveError, RingPair, SendWr};
+use rockhopper::config::QosSettings;
+use rockhopper::{Config, ConnectOptions, EventKind, EventSource, QpType, ResolveError, RingPair, SendWr};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -48,4 +49,27 @@ fn an_address_added_later_is_answered_and_carries_traffic() {
     assert!(b.remove_address(later.address()).unwrap());
     assert!(!b.remove_address(later.address()).unwrap());
     assert_eq!(b.gid(index), None);
+}
+
+#[test]
+fn packets_carry_the_configured_marks_unless_a_connection_has_its_own() {
+    let qos = QosSettings { dscp: 26, ecn: true, hop_limit: 9 };
+    let base = Config { qos, ..Config::default() };
+    let (a, b) = devices(&RingPair { base, ..RingPair::default() });
+    let path = a.resolve("10.82.72.2".parse().unwrap(), None).unwrap();
+    assert_eq!((path.traffic_class, path.hop_limit), (26 << 2 | 2, 9));
+    let own = ConnectOptions { traffic_class: Some(0), ..ConnectOptions::default() };
+    let pair = Pair::of(&a, &b, QpType::Rc, &own);
+    assert_eq!(pair.a.qp.query().unwrap().attr.path.unwrap().traffic_class, 0);
+    let pair = Pair::of(&a, &b, QpType::Rc, &ConnectOptions::default());
+    assert_eq!(pair.a.qp.query().unwrap().attr.path.unwrap().traffic_class, 26 << 2 | 2);
+}
+
+#[test]
+fn a_port_in_a_vlan_reaches_its_peer_there() {
+    let settings = RingPair { vlan: Some(7), ..RingPair::default() };
+    let pair = Pair::over(&settings, QpType::Rc, &ConnectOptions::default());
+    pair.a.qp.post_send(SendWr::write(1, pair.b.mr.remote().at(0)).inline(b"tagged")).unwrap();
+    assert!(pair.at_a().is_success());
+    assert_eq!(crate::support::bytes(&pair.b.mr, 0, 6), b"tagged");
 }

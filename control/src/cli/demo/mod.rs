@@ -7,6 +7,7 @@ mod speed;
 mod verify;
 
 use super::failure::Failure;
+use super::out::say;
 use super::{DemoArgs, stop};
 use rockhopper::{Device, Endpoint, RingPair};
 use serde_json::json;
@@ -16,7 +17,7 @@ pub fn run(args: &DemoArgs, json: bool) -> Result<(), Failure> {
     let (near, far) = Endpoint::ring_pair(&RingPair::default())?;
     let (near, far) = (device(&near)?, device(&far)?);
     if !json {
-        println!("Two endpoints in one process: {}\n", near.negotiated());
+        say(format_args!("Two endpoints in one process: {}\n", near.negotiated()));
     }
     let verified = verify::all(&near, &far, &stop, json)?;
     let good = verified.iter().all(|check| check.fault.is_none());
@@ -28,13 +29,13 @@ pub fn run(args: &DemoArgs, json: bool) -> Result<(), Failure> {
     };
     let done = good && interrupted.is_ok() && !stop.is_stopped();
     if json {
-        println!("{}", json!({ "verified": good, "complete": done, "operations": verified, "speed": table }));
+        say(json!({ "verified": good, "complete": done, "operations": verified, "speed": table }));
     } else if done {
         let messages: u64 = verified.iter().map(|check| check.messages).sum();
-        println!(
+        say(format_args!(
             "\nEvery operation verified: {} kinds, {messages} messages, every byte compared.",
             verified.len()
-        );
+        ));
     }
     match (good, interrupted) {
         (false, _) => Err(Failure::Told),

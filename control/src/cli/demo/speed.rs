@@ -1,13 +1,13 @@
 //! The table of speed and latency: perf sessions between the two ends, each on a core of its own.
 
 use crate::cli::failure::Failure;
+use crate::cli::out::print;
 use rockhopper::Device;
 use rockhopper::perf::{
     Client, ClientOptions, Link, Measure, Op, Outcome, Params, RunError, ServerOptions, Shared, Until, Verb,
     serve,
 };
 use serde::Serialize;
-use std::io::Write;
 use std::sync::Arc;
 
 /// Message lengths of the bandwidth table.
@@ -148,8 +148,7 @@ impl Runs<'_> {
     /// Text appears as soon as it is known: a line takes its time.
     fn show(&self, text: &str) {
         if !self.quiet {
-            print!("{text}");
-            let _ = std::io::stdout().flush();
+            print(text);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::end::{EVERYTHING, MEMORY, Pair, pattern};
 use crate::cli::failure::Failure;
+use crate::cli::out::say;
 use rockhopper::perf::Shared;
 use rockhopper::{Cqe, Device, QKey, QpType, RKey, RecvWr, SendWr, WcOpcode};
 use serde::Serialize;
@@ -66,7 +67,7 @@ pub fn all(near: &Device, far: &Device, stop: &Shared, json: bool) -> Result<Vec
                 let transport = format!("{qp_type:?}").to_uppercase();
                 let check = Check { operation, transport, network, messages, bytes, fault };
                 if !json {
-                    println!("{}", check.line());
+                    say(check.line());
                 }
                 checks.push(check);
             }

@@ -4,6 +4,7 @@ mod machine;
 mod ports;
 
 use super::failure::Failure;
+use super::out::say;
 use rockhopper::Config;
 use rockhopper::preflight::Problem;
 use serde::Serialize;
@@ -63,10 +64,10 @@ pub fn run(config: Option<&Path>, json: bool) -> Result<(), Failure> {
     let (failed, warned) = (worst(Status::Fail), worst(Status::Warn));
     if json {
         let report = serde_json::json!({ "checks": checks, "failed": failed, "warnings": warned });
-        println!("{report}");
+        say(report);
     } else {
-        checks.iter().for_each(|check| println!("{}", line(check)));
-        println!("\n{} checks, {failed} failed, {warned} with a remark", checks.len());
+        checks.iter().for_each(|check| say(line(check)));
+        say(format_args!("\n{} checks, {failed} failed, {warned} with a remark", checks.len()));
     }
     if failed > 0 { Err(Failure::SetupTold) } else { Ok(()) }
 }
