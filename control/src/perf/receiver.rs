@@ -25,6 +25,8 @@ struct Inflow {
 pub(super) struct Receiver {
     size: u32,
     verify: bool,
+    /// Each message's immediate tells its number.
+    imm: bool,
     /// Messages land in receives; otherwise (WRITE) where the peer says, and a receive only tells of them.
     lands: bool,
     /// Nothing is lost.
@@ -49,6 +51,7 @@ impl Receiver {
         Receiver {
             size: params.size,
             verify: params.verify,
+            imm: params.imm,
             lands: params.op.verb == Verb::Send,
             reliable: params.transport.is_reliable(),
             layout: Layout::of(params),
@@ -135,6 +138,9 @@ impl Receiver {
         inflow.expected = number + 1;
         if cqe.byte_len != len {
             self.faults.add(|| format!("QP {index}, message {number}: {} bytes, not {len}", cqe.byte_len));
+        }
+        if self.imm && cqe.imm != Some((number as u32).to_be_bytes()) {
+            self.faults.add(|| format!("QP {index}, message {number}: its immediate is {:?}", cqe.imm));
         }
         let check = inflow.pattern.check(number, self.target.buffer(), offset, self.size);
         if check.is_err() && !self.reliable && !self.lands && self.is_overwritten(index, number, offset) {

@@ -145,6 +145,13 @@ impl Run<'_> {
         if params.verify && wrote && !(params.op.is_latency() && params.op.verb == Verb::Write) {
             target::check(params, &side.target, !is_client, &theirs, &mut received);
         }
+        let arrived = received.messages.as_ref().map(|messages| messages.iter().sum::<u64>());
+        if params.transport.is_reliable() && arrived.is_some_and(|arrived| arrived != theirs.total()) {
+            let count = theirs.total();
+            received
+                .faults
+                .add(|| format!("{count} messages were sent and {} arrived", arrived.unwrap_or(0)));
+        }
         Ok(Ran { sent, received, latency, theirs, peer })
     }
 }
