@@ -157,6 +157,6 @@ impl Receiver {
         let head = &mut head[..(self.size as usize).min(8)];
         inside(self.target.read(offset as usize, head));
         let there = self.inflows[index].pattern.number_of(head, number + 1);
-        there - number < 1 << 32 && (there - number) % u64::from(self.layout.target_slots) == 0
+        there - number < 1 << 32 && (there - number).is_multiple_of(self.layout.target_slots.into())
     }
 }

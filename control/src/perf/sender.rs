@@ -16,7 +16,7 @@ use engine::queue::PostError;
 use engine::wr::Remote;
 use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData};
 use std::sync::Arc;
-use wire::RKey;
+use wire::{LKey, RKey};
 
 /// The bits of a `wr_id` that carry a message number or slot; the QP's index is above them.
 pub(super) const NUMBER_BITS: u32 = 48;
@@ -51,8 +51,8 @@ struct Flow {
     local: Cursor,
     target: Cursor,
     pattern: Pattern,
-    /// Whether the last message posted gives a completion.
-    signaled: bool,
+    /// Messages posted since the last one that gives a completion.
+    unsignaled: u64,
 }
 
 /// What an end sends.
@@ -69,6 +69,8 @@ pub(super) struct Sender {
     cq_mod: u64,
     layout: Layout,
     local: Mr,
+    local_addr: u64,
+    lkey: LKey,
     flows: Vec<Flow>,
     /// QPs that have messages to come.
     unfinished: usize,
@@ -108,7 +110,7 @@ impl Sender {
             local: layout.local_cursor(index),
             target: layout.target_cursor(index),
             pattern: Pattern::new(params.seed, index, to_server),
-            signaled: true,
+            unsignaled: 0,
         };
         Sender {
             verb: params.op.verb,
@@ -121,6 +123,8 @@ impl Sender {
             post_list: post_list.into(),
             cq_mod: cq_mod.into(),
             layout,
+            local_addr: local.addr(),
+            lkey: local.lkey(),
             local,
             flows: qps.iter().zip(peers).enumerate().map(flow).collect(),
             unfinished: qps.len(),
@@ -204,7 +208,7 @@ impl Sender {
             if flow.limit != ENDLESS && flow.posted == flow.limit {
                 continue;
             }
-            flow.limit = flow.posted + u64::from(!flow.signaled);
+            flow.limit = flow.posted + u64::from(flow.unsignaled > 0);
             if flow.completed == flow.limit {
                 self.unfinished -= 1;
                 self.ended = now;
@@ -291,12 +295,12 @@ impl Sender {
         }
         let flow = &mut self.flows[index];
         let next = number + 1;
-        let signaled = next % self.cq_mod == 0 || next == flow.limit;
+        let signaled = flow.unsignaled + 1 >= self.cq_mod || next == flow.limit;
         let data = if self.inline {
             WrData::Inline(inline_bytes(&self.local, offset, self.size))
         } else {
             let mut sges = ArrayVec::new();
-            sges.push(Sge { addr: self.local.addr() + offset, len: self.size, lkey: self.local.lkey() });
+            sges.push(Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey });
             WrData::Sges(sges)
         };
         let imm = self.imm.then(|| (number as u32).to_be_bytes());
@@ -309,7 +313,7 @@ impl Sender {
         match flow.qp.post_send_raw(wr) {
             Ok(()) => {
                 flow.posted = next;
-                flow.signaled = signaled;
+                flow.unsignaled = if signaled { 0 } else { flow.unsignaled + 1 };
                 Ok(true)
             }
             Err(PostError::Full) => {
