@@ -33,8 +33,8 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
     }
     // A CQ without room has taken the QP to ERROR by now.
     if qp.state != QpState::Err {
+        // The ring is empty: without acknowledgements, a request is taken only when the one before has ended.
         qp.set_state(QpState::Sqe);
-        flush_started(qp, ctx);
         flush_posted(qp, ctx);
     }
 }

@@ -20,11 +20,9 @@ pub(super) fn ack_deadline(qp: &Qp, now: Nanos) -> Option<Nanos> {
 /// The ACK or RNR timer fired.
 pub(crate) fn on_timeout<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
     qp.req.deadline = None;
-    if qp.req.rnr_wait {
-        qp.req.rnr_wait = false;
-        return;
-    }
-    // Nothing was sent since it went back (the sink is full): nothing can have been lost. Sending starts the timer.
+    qp.req.rnr_wait = false;
+    // Nothing was sent since it went back (the peer was not ready, or the sink is full): nothing can have been lost.
+    // Sending starts the timer.
     if qp.req.outstanding() == 0 || qp.req.cursor_psn() == qp.req.una {
         return;
     }

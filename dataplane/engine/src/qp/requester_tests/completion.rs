@@ -71,9 +71,15 @@ fn a_data_response_acknowledges_sends_before_it() {
 fn the_ring_turns_many_times() {
     let attr = attributes();
     let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attr, 3, 8);
+    let region = rig.region(64, Access::empty());
     for id in 0..20 {
-        rig.post_send(inline(id, SendOp::Send, &[id as u8; 3]));
-        assert_eq!(rig.sent()[0].payload, [id as u8; 3]);
+        let (request, bytes) = match id % 3 {
+            0 => (inline(id, SendOp::Send, &[id as u8; 3]), vec![id as u8; 3]),
+            1 => (wr(id, SendOp::Send, &[region.sge(id, 2)]), pattern(id as usize, 2)),
+            _ => (wr(id, SendOp::Send, &[]), vec![]),
+        };
+        rig.post_send(request);
+        assert_eq!(rig.sent()[0].payload, bytes);
         ack(&mut rig, 0x100 + id as u32);
         completes(&rig, &[(id, WcStatus::Success)]);
     }

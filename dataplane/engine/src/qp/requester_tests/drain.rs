@@ -25,6 +25,8 @@ fn a_started_message_finishes_and_no_other_begins() {
     ack(&mut rig, 0x102);
     assert_eq!(rig.raised(), [DRAINED]);
     completes(&rig, &[(1, WcStatus::Success)]);
+    rig.modify(QpState::Sqd);
+    assert_eq!(rig.raised(), []);
     rig.post_send(wr(3, SendOp::Send, &[]));
     sends(&mut rig, &[]);
     rig.modify(QpState::Rts);
@@ -85,4 +87,33 @@ fn uc_drains_with_the_last_packet() {
     assert_eq!(rig.raised(), []);
     sends(&mut rig, &["101 SEND Middle 256", "102 SEND Last 88"]);
     assert_eq!(rig.raised(), [DRAINED]);
+}
+
+#[test]
+fn a_drain_that_failed_is_not_told_later() {
+    let mut rig = Rig::new(QpType::Uc);
+    let region = rig.region(1000, Access::empty());
+    rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 600)]));
+    rig.sent_into(1);
+    drain(&mut rig, true);
+    rig.memory.remove(region.id);
+    sends(&mut rig, &[]);
+    assert_eq!(rig.state(), QpState::Sqe);
+    rig.modify(QpState::Rts);
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    sends(&mut rig, &["101 SEND Only 0"]);
+    assert_eq!(rig.raised(), []);
+}
+
+#[test]
+fn a_drain_that_ends_in_error_is_not_told() {
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), 8, 1);
+    rig.post_send(wr(1, SendOp::Send, &[]));
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    rig.sent();
+    drain(&mut rig, true);
+    ack(&mut rig, 0x101);
+    assert_eq!(rig.state(), QpState::Err);
+    let kinds: Vec<EventKind> = rig.raised().iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::CqErr]);
 }

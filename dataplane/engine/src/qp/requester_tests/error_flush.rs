@@ -76,4 +76,6 @@ fn receives_of_an_srq_stay_and_an_event_tells_the_end() {
     assert_eq!((own.cq.len(), srq.len()), (0, 1));
     let expected = AsyncEvent { kind: EventKind::QpLastWqeReached, source: EventSource::Qp(QPN) };
     assert_eq!((own.events.poll(), own.events.poll()), (Some(expected), None));
+    own.modify(&attributes(), QpState::Err);
+    assert_eq!(own.events.poll(), None);
 }

@@ -83,7 +83,7 @@ fn a_request_that_got_past_the_post_checks_fails_here() {
     completes(&rig, &[(1, WcStatus::LocLenErr), (2, WcStatus::WrFlushErr)]);
 
     let mut rig = Rig::new(QpType::Uc);
-    rig.shared.sq().push(wr(1, SendOp::Read(REMOTE), &[])).unwrap();
+    rig.shared.sq().push(wr(1, SendOp::SendInv(REMOTE.rkey), &[])).unwrap();
     rig.post_send(wr(2, SendOp::Send, &[]));
     sends(&mut rig, &[]);
     completes(&rig, &[(1, WcStatus::LocQpOpErr), (2, WcStatus::WrFlushErr)]);

@@ -134,6 +134,7 @@ fn show(packets: &[Packet]) -> Vec<String> {
 }
 
 fn line(packet: &Packet) -> String {
+    assert_eq!(packet.ext.len(), packet.info().ext_len(), "the headers are those of the opcode");
     let mut line = format!("{:x} {} {}", packet.bth.psn.value(), packet.info().name(), packet.payload.len());
     let mut add = |text: String| {
         line.push(' ');

@@ -112,6 +112,21 @@ fn a_late_ack_ends_the_wait() {
 }
 
 #[test]
+fn an_ack_beyond_a_read_that_was_not_taken_does_not_end_the_wait() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 8)]));
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    rig.sent();
+    rnr_nak(&mut rig, 0x100, CODE);
+    ack(&mut rig, 0x101);
+    rig.advance(DELAY - SLACK);
+    sends(&mut rig, &[]);
+    assert_eq!((rig.count(Counter::ImpliedNakSeqErr), rig.dropped(DropReason::StaleResponse)), (0, 1));
+    rig.advance(2 * SLACK);
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8", "101 SEND Only 0 A"]);
+}
+
+#[test]
 fn behind_an_unfinished_read_the_read_comes_first() {
     let (mut rig, region) = rc();
     rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 8)]));

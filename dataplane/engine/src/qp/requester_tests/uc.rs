@@ -26,6 +26,7 @@ fn no_window_and_no_timer_hold_it() {
     let (mut rig, region) = uc();
     rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 256 * 500)]));
     assert_eq!(rig.sent().len(), 500);
+    assert_eq!(rig.engine.next_timeout(), None);
     completes(&rig, &[(1, WcStatus::Success)]);
     rig.advance(10_000_000_000);
     sends(&mut rig, &[]);
