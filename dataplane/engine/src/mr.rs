@@ -142,7 +142,10 @@ impl MemoryRegion {
     fn exclusively<R>(&self, change: impl FnOnce() -> R) -> Option<R> {
         let before = self.version.load(Ordering::Relaxed);
         if before & 1 == 1
-            || self.version.compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed).is_err()
+            || self
+                .version
+                .compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_err()
         {
             return None;
         }

@@ -25,15 +25,8 @@ pub enum QpState {
 
 impl QpState {
     /// Every state in order of its number.
-    pub const ALL: [QpState; 7] = [
-        QpState::Reset,
-        QpState::Init,
-        QpState::Rtr,
-        QpState::Rts,
-        QpState::Sqd,
-        QpState::Sqe,
-        QpState::Err,
-    ];
+    pub const ALL: [QpState; 7] =
+        [QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe, QpState::Err];
 
     pub(crate) fn from_u8(value: u8) -> QpState {
         Self::ALL.get(value as usize).copied().unwrap_or(QpState::Err)
