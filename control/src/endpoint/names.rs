@@ -48,8 +48,7 @@ impl Names {
     pub fn qpn(&mut self, qp_type: QpType) -> Qpn {
         loop {
             let qpn = Qpn::new(rand::random());
-            let special = qpn == Qpn::SMI || qpn == Qpn::GSI || qpn == Qpn::MULTICAST;
-            if !special && !self.qps.contains_key(&qpn.value()) {
+            if !is_special(qpn) && !self.qps.contains_key(&qpn.value()) {
                 self.qps.insert(qpn.value(), qp_type);
                 return qpn;
             }
@@ -60,6 +59,11 @@ impl Names {
     pub fn free_qpn(&mut self, qpn: Qpn) {
         self.qps.remove(&qpn.value());
     }
+}
+
+/// Numbers with a meaning of their own.
+fn is_special(qpn: Qpn) -> bool {
+    qpn == Qpn::SMI || qpn == Qpn::GSI || qpn == Qpn::MULTICAST
 }
 
 /// Where a queue pair begins to count its packets.
@@ -76,7 +80,8 @@ mod tests {
         let mut names = Names::default();
         let qpns: Vec<u32> = (0..2000).map(|_| names.qpn(QpType::Rc).value()).collect();
         assert_eq!(names.qps.len(), 2000, "no number twice");
-        assert!(qpns.iter().all(|&qpn| qpn > 1 && qpn < 0xFF_FFFF));
+        assert!([0, 1, 0xFF_FFFF].into_iter().all(|qpn| is_special(Qpn::new(qpn))));
+        assert!(![2, 0xFF_FFFE].into_iter().any(|qpn| is_special(Qpn::new(qpn))));
         let rising = qpns.windows(2).filter(|pair| pair[0] < pair[1]).count();
         assert!((800..1200).contains(&rising), "{rising} of 1999: they count");
         let keys: Vec<u32> = (0..2000).map(|_| names.key()).collect();

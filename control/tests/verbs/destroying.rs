@@ -57,3 +57,21 @@ fn endpoints_can_follow_each_other_and_give_everything_back() {
     }
     rockhopper::shutdown();
 }
+
+#[test]
+fn a_destroyed_queue_pair_takes_no_packets_and_its_place_is_free_again() {
+    let pair = Pair::new(QpType::Rc);
+    let remote = pair.b.mr.remote();
+    let crate::support::Pair { a, b } = pair;
+    drop(b.qp);
+    a.qp.post_send(SendWr::write(1, remote.at(0)).inline(b"nobody")).unwrap();
+    let end = Instant::now() + SOON;
+    while b.device.stats().roce["drop_unknown_qp"] == 0 {
+        assert!(Instant::now() < end, "the packet found a queue pair");
+        a.device.drive();
+    }
+    assert_eq!(bytes(&b.mr, 0, 6), [0; 6]);
+    for _ in 0..b.device.attributes().max_qp + 10 {
+        b.pd.create_qp(&rockhopper::QpOptions::new(QpType::Rc, &b.cq)).unwrap();
+    }
+}
