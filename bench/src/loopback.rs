@@ -1,5 +1,5 @@
-//! Both ends in one process, joined by a ring pair. Each has one thread on a core of its own that runs everything of
-//! its end to completion: program, worker and engine.
+//! Both ends in one process, joined by a ring pair. Each has one thread on a core of its own that runs
+//! everything of its end to completion: program, worker and engine.
 
 use crate::cli::Cli;
 use crate::failure::Failure;

@@ -1,4 +1,5 @@
-//! Ctrl-C ends a run early: what was measured so far is printed, and the exit status says that it was not all.
+//! Ctrl-C ends a run early: what was measured so far is printed, and the exit status says that it was not
+//! all.
 
 use crate::program::{command, object, stderr, stdout};
 use nix::sys::signal::{Signal, kill};

@@ -1,5 +1,5 @@
-//! Every operation of every service moves the right bytes: over a ring pair, at sizes of one packet, a full packet and
-//! many packets with an odd end.
+//! Every operation of every service moves the right bytes: over a ring pair, at sizes of one packet, a full
+//! packet and many packets with an odd end.
 
 use crate::program::measure;
 use serde_json::Value;
@@ -42,8 +42,8 @@ fn rc_atomics() {
     verified("atomic-lat", &[8]);
 }
 
-/// A service that may lose messages loses some when a core is taken away for long enough, so only what arrives has to be
-/// right.
+/// A service that may lose messages loses some when a core is taken away for long enough, so only what
+/// arrives has to be right.
 fn arrives_right(line: &str, sizes: &[u32]) {
     for size in sizes {
         let line = format!("{line} --loopback ring --size {size} --iters 100 --verify");

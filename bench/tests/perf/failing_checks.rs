@@ -1,4 +1,5 @@
-//! A check that cannot fail checks nothing: a spoilt byte is found in every operation, told, and is no success.
+//! A check that cannot fail checks nothing: a spoilt byte is found in every operation, told, and is no
+//! success.
 
 use crate::program::{object, run, stderr, stdout};
 

@@ -1,7 +1,7 @@
 //! The program as people run it: its exit status, what it prints, and what it finds.
 //!
-//! Each test starts processes of its own, because DPDK starts once per process. The runs are short: they show that
-//! things work, not how fast.
+//! Each test starts processes of its own, because DPDK starts once per process. The runs are short: they show
+//! that things work, not how fast.
 #![forbid(unsafe_code)]
 
 mod command_line;

@@ -1,5 +1,5 @@
-//! Whether fetched-and-added values can be right, without keeping them: all QPs add 1 to one counter, so `n` additions
-//! have to bring back each of 0 … n − 1 once, and on one QP in rising order.
+//! Whether fetched-and-added values can be right, without keeping them: all QPs add 1 to one counter, so `n`
+//! additions have to bring back each of 0 … n − 1 once, and on one QP in rising order.
 
 use super::protocol::Faults;
 

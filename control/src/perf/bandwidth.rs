@@ -1,4 +1,5 @@
-//! The loop of the bandwidth tests: drive the worker, take completions, post what has room; once a millisecond, look up.
+//! The loop of the bandwidth tests: drive the worker, take completions, post what has room; once a
+//! millisecond, look up.
 //!
 //! Both ends run it. What differs is who sends and who receives.
 

@@ -24,7 +24,8 @@ pub struct ClientOptions {
     pub ipv6: bool,
     /// The path MTU asked for is the one to use: do not go down to what both ports carry.
     pub exact_mtu: bool,
-    /// Spoil this message (of the first QP), so that the check of a verified run must fail: to see that it can.
+    /// Spoil this message (of the first QP), so that the check of a verified run must fail: to see that it
+    /// can.
     pub tamper: Option<u64>,
 }
 
@@ -41,7 +42,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Greets the server at the other end of the line. `shared` is what other threads stop and watch the runs by.
+    /// Greets the server at the other end of the line. `shared` is what other threads stop and watch the runs
+    /// by.
     pub fn new(
         link: Link,
         device: &Device,
@@ -60,8 +62,8 @@ impl Client {
         }
     }
 
-    /// Does one run. When it cannot be done the server is told, and the line is of no more use unless the server only
-    /// [refused](RunError::Refused).
+    /// Does one run. When it cannot be done the server is told, and the line is of no more use unless the
+    /// server only [refused](RunError::Refused).
     pub fn run(&mut self, params: &Params) -> Result<Outcome, RunError> {
         params.check()?;
         self.try_run(params).inspect_err(|why| {

@@ -7,8 +7,8 @@ use dpdk::eal::RegisteredThread;
 use dpdk::tsc::Clock;
 use engine::Nanos;
 
-/// Turns without work before a thread lets others have its core, and again after as many. A thread that drives the
-/// workers waits longer (about 100 µs): its turns are what the latency consists of.
+/// Turns without work before a thread lets others have its core, and again after as many. A thread that
+/// drives the workers waits longer (about 100 µs): its turns are what the latency consists of.
 const IDLE_TURNS: u32 = 256;
 const IDLE_TURNS_DRIVING: u32 = 4096;
 
@@ -21,8 +21,9 @@ pub(super) struct Drive<'a> {
     idle_turns: u32,
 }
 
-/// Caches of packet buffers for this thread, if it is the one that moves the packets. Without them every buffer is taken
-/// under the pool's own lock-free ring, which costs time and nothing else; so a thread that cannot have them goes on.
+/// Caches of packet buffers for this thread, if it is the one that moves the packets. Without them every
+/// buffer is taken under the pool's own lock-free ring, which costs time and nothing else; so a thread that
+/// cannot have them goes on.
 pub(super) fn thread_caches(device: &Device) -> Option<RegisteredThread> {
     if device.core.is_driven() { crate::eal::register_thread() } else { None }
 }

@@ -1,8 +1,8 @@
 //! The loops of the latency tests: one message at a time.
 //!
-//! SEND and WRITE go to and fro, each end answering the other's message with its own; half of the round trip is
-//! recorded. READ and atomics are round trips by themselves. The answering end never gives up by itself: the
-//! peer says when it is over.
+//! SEND and WRITE go to and fro, each end answering the other's message with its own; half of the round trip
+//! is recorded. READ and atomics are round trips by themselves. The answering end never gives up by itself:
+//! the peer says when it is over.
 
 use super::drive::Drive;
 use super::error::RunError;
@@ -129,8 +129,8 @@ impl Latency<'_> {
         }
     }
 
-    /// Waits for the peer's message, or for our own to be complete. `since` is when the wait began; an end that
-    /// only answers waits without end.
+    /// Waits for the peer's message, or for our own to be complete. `since` is when the wait began; an end
+    /// that only answers waits without end.
     fn wait(&mut self, drive: &mut Drive<'_>, watch: &mut Watch<'_>, since: Nanos) -> Result<Wait, RunError> {
         let answers = self.arrived();
         loop {

@@ -1,22 +1,23 @@
-//! Where messages lie in memory: one area for what an end sends or fetches, one for what its peer sends or reads.
+//! Where messages lie in memory: one area for what an end sends or fetches, one for what its peer sends or
+//! reads.
 //!
-//! Message `m` of a QP uses slot `m` modulo the number of slots in either area. Both ends compute the layout from the
-//! same parameters, so only the target area's address and key travel.
+//! Message `m` of a QP uses slot `m` modulo the number of slots in either area. Both ends compute the layout
+//! from the same parameters, so only the target area's address and key travel.
 
 use super::Transport;
 use super::op::Verb;
 use super::params::{ATOMIC_BYTES, Params};
 use engine::limits::UD_GRH_BYTES;
 
-/// Bytes per area that a run without checks spreads its messages over. As in perftest, a run measures the transport,
-/// not the memory behind the caches.
+/// Bytes per area that a run without checks spreads its messages over. As in perftest, a run measures the
+/// transport, not the memory behind the caches.
 const HOT_BYTES: u64 = 1 << 20;
 /// Bytes per area that a checked run may use before it keeps fewer messages under way.
 const CHECKED_BYTES: u64 = 64 << 20;
 /// Slots begin on cache lines.
 const LINE: u64 = 64;
-/// Receives posted per QP, at least, and for each message under way: enough that a peer that keeps its window finds one
-/// while others are being posted again.
+/// Receives posted per QP, at least, and for each message under way: enough that a peer that keeps its window
+/// finds one while others are being posted again.
 const MIN_RECEIVES: u32 = 64;
 const RECEIVES_PER_MESSAGE: u32 = 2;
 
@@ -71,8 +72,9 @@ impl Layout {
         };
         let target_slots = match (params.op.verb, params.verify) {
             (Verb::Send, true) => receives,
-            // A WRITE lands before its receive is taken. Message m + window + receives is sent when m + receives is
-            // complete, which takes the receive that is posted when m has been compared: so it cannot overwrite m early.
+            // A WRITE lands before its receive is taken. Message m + window + receives is sent when m +
+            // receives is complete, which takes the receive that is posted when m has been compared: so it
+            // cannot overwrite m early.
             (Verb::Write, true) if params.imm => window + receives,
             (_, true) => window,
             (_, false) => receives.max(window).min(fit(HOT_BYTES, target_stride)),
@@ -95,7 +97,8 @@ impl Layout {
         offset(qp, number, self.local_slots, self.local_stride)
     }
 
-    /// Where its slot begins in the target area; the message itself lies [`target_skip`](Self::target_skip) bytes behind.
+    /// Where its slot begins in the target area; the message itself lies [`target_skip`](Self::target_skip)
+    /// bytes behind.
     pub fn target_offset(&self, qp: usize, number: u64) -> u64 {
         offset(qp, number, self.target_slots, self.target_stride)
     }

@@ -1,7 +1,7 @@
 //! The line between the two ends: TCP, or a socket pair when both are in one process.
 //!
-//! It never blocks for long: while an end waits it may have to drive its worker, and a peer that falls silent must not
-//! hold anybody. What is read is bounded.
+//! It never blocks for long: while an end waits it may have to drive its worker, and a peer that falls silent
+//! must not hold anybody. What is read is bounded.
 
 use super::protocol::{MAX_LINE, Message};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -1,7 +1,9 @@
-//! The perf session: two ends agree over TCP on what to run, run it on QPs of their own, and check what arrived.
+//! The perf session: two ends agree over TCP on what to run, run it on QPs of their own, and check what
+//! arrived.
 //!
-//! `rockhopper-perf` is the client (and, without a host, the server); `rockhopper serve` is a server too. The protocol
-//! is ours, not part of any specification; what is measured follows perftest's meaning where the names are the same.
+//! `rockhopper-perf` is the client (and, without a host, the server); `rockhopper serve` is a server too. The
+//! protocol is ours, not part of any specification; what is measured follows perftest's meaning where the
+//! names are the same.
 //!
 //! | question | file |
 //! | --- | --- |

@@ -56,8 +56,8 @@ impl Op {
         self.measure == Measure::Latency
     }
 
-    /// True where each end answers the other's message with its own, so that half a round trip is reported. READ and
-    /// atomics are round trips by themselves.
+    /// True where each end answers the other's message with its own, so that half a round trip is reported.
+    /// READ and atomics are round trips by themselves.
     pub fn is_ping_pong(self) -> bool {
         self.is_latency() && matches!(self.verb, Verb::Send | Verb::Write)
     }

@@ -21,8 +21,8 @@ pub struct EndReport {
 pub struct Outcome {
     /// What was run, with the path MTU that both ports carry.
     pub params: Params,
-    /// Messages that were under way per QP at most: less than the depth asked for when a checked run would otherwise
-    /// need too much memory.
+    /// Messages that were under way per QP at most: less than the depth asked for when a checked run would
+    /// otherwise need too much memory.
     pub window: u32,
     /// The client's account.
     pub client: EndReport,
@@ -44,7 +44,8 @@ impl Outcome {
         self.ends().into_iter().map(|end| &end.sent).take(if self.params.bidirectional { 2 } else { 1 })
     }
 
-    /// Messages sent and complete, in both directions of a bidirectional run. In a ping-pong the client's only.
+    /// Messages sent and complete, in both directions of a bidirectional run. In a ping-pong the client's
+    /// only.
     pub fn messages(&self) -> u64 {
         self.senders().map(Sent::total).sum()
     }

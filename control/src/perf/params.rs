@@ -1,6 +1,7 @@
 //! What a run is asked to do, and what is refused before anything is set up.
 //!
-//! Both ends check: the client so that the user learns of a mistake at once, the server because it trusts no client.
+//! Both ends check: the client so that the user learns of a mistake at once, the server because it trusts no
+//! client.
 
 use super::layout::Layout;
 use super::op::{Op, Transport, Verb};
@@ -128,8 +129,9 @@ pub enum ParamError {
 }
 
 impl Params {
-    /// The usual values of a test, as perftest has them where it has them: 64 KiB messages for bandwidth and 2 bytes for
-    /// latency (atomics 8), one RC QP, 128 messages under way, 5 s for bandwidth and 1000 messages for latency.
+    /// The usual values of a test, as perftest has them where it has them: 64 KiB messages for bandwidth and
+    /// 2 bytes for latency (atomics 8), one RC QP, 128 messages under way, 5 s for bandwidth and 1000
+    /// messages for latency.
     pub fn new(op: Op) -> Params {
         let size = match (op.verb, op.is_latency()) {
             (Verb::Atomic, _) => ATOMIC_BYTES,

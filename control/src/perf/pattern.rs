@@ -1,8 +1,8 @@
 //! The bytes of a checked message, and whether they arrived.
 //!
-//! Each message of a run differs from every other in all its words, and each word of it from every other, so a byte that
-//! is lost, old, doubled or in the wrong place shows. The first up to 8 bytes carry the message's number (masked per
-//! QP), which is how a receiver of an unreliable service knows what it got.
+//! Each message of a run differs from every other in all its words, and each word of it from every other, so
+//! a byte that is lost, old, doubled or in the wrong place shows. The first up to 8 bytes carry the message's
+//! number (masked per QP), which is how a receiver of an unreliable service knows what it got.
 
 use memory::Buffer;
 use std::fmt;
@@ -72,8 +72,9 @@ impl Pattern {
         }
     }
 
-    /// The number of the message that begins with `head`, if it is the first one at or after `from` that fits. A message
-    /// of less than 8 bytes only tells its number's low bytes; an empty one tells nothing and counts as `from`.
+    /// The number of the message that begins with `head`, if it is the first one at or after `from` that
+    /// fits. A message of less than 8 bytes only tells its number's low bytes; an empty one tells nothing and
+    /// counts as `from`.
     pub fn number_of(&self, head: &[u8], from: u64) -> u64 {
         let len = head.len().min(HEAD);
         if len == 0 {
@@ -123,7 +124,8 @@ fn pieces(len: u32) -> impl Iterator<Item = (u64, usize)> {
     (0..len).step_by(PIECE).map(move |at| (at, (len - at).min(PIECE as u64) as usize))
 }
 
-/// The layout computes every offset from the buffer's length, so a range outside of it is a fault of this module.
+/// The layout computes every offset from the buffer's length, so a range outside of it is a fault of this
+/// module.
 pub(super) fn inside<E: fmt::Display>(result: Result<(), E>) {
     if let Err(why) = result {
         panic!("a slot lies outside of its area: {why}");

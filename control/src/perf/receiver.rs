@@ -150,8 +150,8 @@ impl Receiver {
         self.compared += 1;
     }
 
-    /// Nothing holds a sender of unreliable WRITEs back: it may have come round to the slot before we looked. A later
-    /// message that belongs into the slot is no fault, only one that could not be compared.
+    /// Nothing holds a sender of unreliable WRITEs back: it may have come round to the slot before we looked.
+    /// A later message that belongs into the slot is no fault, only one that could not be compared.
     fn is_overwritten(&self, index: usize, number: u64, offset: u64) -> bool {
         let mut head = [0; 8];
         let head = &mut head[..(self.size as usize).min(8)];

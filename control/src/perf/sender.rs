@@ -86,7 +86,8 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// A sender on these QPs. `tamper` is a message whose content is spoilt, for those who want to see a check fail.
+    /// A sender on these QPs. `tamper` is a message whose content is spoilt, for those who want to see a
+    /// check fail.
     pub fn new(
         params: &Params,
         qps: &[Qp],

@@ -20,8 +20,9 @@ use wire::{Mtu, QKey, Qpn};
 const SPARE_SENDS: u32 = 32;
 /// RNR timer code that we ask for: 10 µs, the shortest there is, since receives are posted again at once.
 const RNR_TIMER: u8 = 1;
-/// Local ACK timeout, 4.096 µs × 2^16 = 268 ms: with its retries an end may be kept from its core for two seconds, as
-/// happens to measurements on a machine that does other things too. A peer that died is noticed by its closed line.
+/// Local ACK timeout, 4.096 µs × 2^16 = 268 ms: with its retries an end may be kept from its core for two
+/// seconds, as happens to measurements on a machine that does other things too. A peer that died is noticed
+/// by its closed line.
 const ACK_TIMEOUT: u8 = 16;
 
 /// Where a QP's messages go.

@@ -7,8 +7,8 @@ use super::pattern::{Pattern, inside};
 use super::protocol::{Received, Sent};
 use crate::verbs::Mr;
 
-/// Fills the target area: with what READs are to find, else with zeros (which also takes its pages from the system
-/// before the clock runs).
+/// Fills the target area: with what READs are to find, else with zeros (which also takes its pages from the
+/// system before the clock runs).
 pub(super) fn prepare(params: &Params, target: &Mr, is_server: bool) {
     let layout = Layout::of(params);
     if params.op.verb != Verb::Read {
