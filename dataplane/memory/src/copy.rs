@@ -107,7 +107,7 @@ mod x86 {
         let (tail, unit): (usize, Move) = match len {
             0 => return,
             // Programs poll either a byte or an aligned word.
-            8.. if to.addr().wrapping_add(len) % 8 == 0 => (8, move8),
+            8.. if to.addr().wrapping_add(len).is_multiple_of(8) => (8, move8),
             _ => (1, move1),
         };
         // SAFETY: `tail <= len`.
