@@ -8,6 +8,9 @@ use memory::HostMemory;
 use std::ops::Range;
 use wire::{Bth, ICRC_LEN, Icrc, TxHeaders, write_headers};
 
+/// Buffers whose beginnings are on their way to the cache while one is written: most recently the receiver had them.
+const AHEAD: usize = 6;
+
 /// Fills a lane's burst to send.
 pub(crate) struct BurstSink<'a> {
     pub outgoing: &'a mut Outgoing,
@@ -44,6 +47,9 @@ impl BurstSink<'_> {
             let last = pool.alloc();
             self.traffic.no_buffer += u64::from(last.is_none());
             return last;
+        }
+        if let Some(later) = fresh.len().checked_sub(AHEAD).map(|index| &fresh.as_slice()[index]) {
+            later.prefetch_room();
         }
         fresh.pop()
     }
