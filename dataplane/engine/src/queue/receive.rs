@@ -33,7 +33,10 @@ impl RecvQueue {
     }
 
     /// Adds a receive; gives it back when the queue is full.
-    #[expect(clippy::result_large_err, reason = "the receive itself: boxing it would cost every full queue an allocation")]
+    #[expect(
+        clippy::result_large_err,
+        reason = "the receive itself: boxing it would cost every full queue an allocation"
+    )]
     pub fn push(&self, wr: RecvWr) -> Result<(), RecvWr> {
         self.ring.push(wr)
     }
