@@ -39,7 +39,7 @@ impl RxQueue {
     /// Give an empty burst: vector drivers round the room down to a multiple of 8 and receive nothing into less.
     #[inline]
     pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
-        const { assert!(N % 8 == 0, "some drivers receive in multiples of 8 only") };
+        const { assert!(N.is_multiple_of(8), "some drivers receive in multiples of 8 only") };
         burst.append(|slots, room| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
             // has room for `room` packets.

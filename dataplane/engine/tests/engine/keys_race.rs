@@ -15,7 +15,7 @@ fn registration(n: u64) -> (RKey, u64, u64, Access) {
     let key = RKey::new(INDEX | (n as u8 as u32));
     let addr = (n % 251) * CAPACITY;
     let len = 64 + (n % 256) * 64;
-    let extra = if n % 2 == 0 { Access::REMOTE_READ } else { Access::REMOTE_ATOMIC };
+    let extra = if n.is_multiple_of(2) { Access::REMOTE_READ } else { Access::REMOTE_ATOMIC };
     (key, addr, len, Access::LOCAL_WRITE | extra)
 }
 
