@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long to wait for the port's link.
 const LINK: Duration = Duration::from_secs(5);
+/// How long a server that ends with its client waits for the client to go first.
+const LEAVE: Duration = Duration::from_secs(1);
 /// How often whoever waits looks again.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -111,6 +113,7 @@ fn wait_for_clients(
         };
         let served = serve_one(cli, stream, device, &options, shared, place.clone());
         if cli.once {
+            let_client_leave(device);
             return served;
         }
         match served {
@@ -119,6 +122,19 @@ fn wait_for_clients(
             Ok(()) => {}
         }
     }
+}
+
+/// Waits for a link that goes down with the client, as net_memif's does, and a moment more: its driver (DPDK 22.11) frees the
+/// shared memory on a thread of its own, and a port that closes at that moment takes the process with it.
+fn let_client_leave(device: &Device) {
+    if device.driver() != "net_memif" {
+        return;
+    }
+    let end = Instant::now() + LEAVE;
+    while Instant::now() < end && device.query_port().is_ok_and(|port| port.up) {
+        std::thread::sleep(NAP);
+    }
+    std::thread::sleep(NAP);
 }
 
 fn serve_one(
