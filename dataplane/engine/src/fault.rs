@@ -62,7 +62,8 @@ pub struct FaultRow {
     pub answer: Answer,
     /// The QP goes to ERROR once the answer is on its way.
     pub fatal: bool,
-    /// Fatal: status of the receive completion if the message had taken a receive.
+    /// Status of the receive completion if the message had taken a receive: when the fault is fatal, and on UC and UD when it was
+    /// an SRQ's.
     pub receive_status: WcStatus,
     /// Fatal: the event when there is no receive completion to tell it.
     pub event: EventKind,
@@ -99,7 +100,7 @@ const ROWS: [Row; Fault::ALL.len()] = {
         Row { fault, answer, receive_status, event, counter, unreliable_drop }
     }
     [
-        // Retried by the peer: status and event are never asked for.
+        // Retried by the peer: the event is never asked for, the status on UC with an SRQ only.
         row(Fault::PsnAhead,            SEQUENCE,    RemInvReqErr, ReqErr,    C::OutOfSequence,            D::UcBroken),
         row(Fault::NoReceive,           Answer::Rnr, RemInvReqErr, ReqErr,    C::OutOfBuffer,              D::NoReceive),
         row(Fault::OpcodeSequence,      INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::UcBroken),

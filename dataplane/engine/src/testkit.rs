@@ -4,6 +4,10 @@
 //! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions
 //! out.
 
+mod shared;
+
+pub use shared::{receive, srq};
+
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
 use crate::engine::{Engine, EngineConfig};
@@ -307,6 +311,10 @@ pub fn attributes() -> QpAttr {
     }
 }
 
+fn own_receives(depth: u32) -> Arc<RecvQueue> {
+    Arc::new(RecvQueue::new(depth, limits::MAX_SGE))
+}
+
 /// An engine with one QP, its queues, and hands for both of its ends.
 #[derive(Debug)]
 pub struct Rig {
@@ -339,26 +347,32 @@ impl Rig {
 
     /// A QP in `state` (RESET, INIT, RTR, RTS, SQD or ERR).
     pub fn with(qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
-        Rig::build(QPN, qp_type, state, attr, 64, 256)
+        Rig::build(QPN, qp_type, state, attr, own_receives(64), 256)
     }
 
     /// As [`with`](Self::with), under another number.
     pub fn numbered(qpn: Qpn, qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
-        Rig::build(qpn, qp_type, state, attr, 64, 256)
+        Rig::build(qpn, qp_type, state, attr, own_receives(64), 256)
     }
 
     /// As [`with`](Self::with), with so many work requests in each queue and completions in each CQ.
     pub fn with_capacities(qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
-        Rig::build(QPN, qp_type, state, attr, depth, cqes)
+        Rig::build(QPN, qp_type, state, attr, own_receives(depth), cqes)
     }
 
-    fn build(qpn: Qpn, qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
+    fn build(
+        qpn: Qpn,
+        qp_type: QpType,
+        state: QpState,
+        attr: QpAttr,
+        rq: Arc<RecvQueue>,
+        cqes: usize,
+    ) -> Rig {
         let memory = HeapMemory::default();
         let events = Arc::new(EventQueue::new(64));
         let send_cq = Arc::new(CompletionQueue::new(1, cqes, || {}));
         let recv_cq = Arc::new(CompletionQueue::new(2, cqes, || {}));
-        let sq = SendQueue::new(depth, limits::MAX_SGE, limits::MAX_INLINE);
-        let rq = Arc::new(RecvQueue::new(depth, limits::MAX_SGE));
+        let sq = SendQueue::new(rq.depth(), limits::MAX_SGE, limits::MAX_INLINE);
         let shared = Arc::new(QpShared::new(qpn, qp_type, sq, rq));
         let mut engine =
             Engine::new(EngineConfig { max_qps: 4, max_mrs: 16 }, memory.clone(), Arc::clone(&events));

@@ -21,6 +21,7 @@ mod oracle;
 mod qp;
 mod seeds;
 mod sink;
+mod srq;
 mod traffic;
 mod world;
 
@@ -31,5 +32,6 @@ pub use oracle::{assert_no_fault_of_ours, assert_silent};
 pub use qp::{Options, QpId};
 pub use seeds::for_each_seed;
 pub use sink::FrameSink;
+pub use srq::SrqId;
 pub use traffic::{Kind, Mix, Traffic};
 pub use world::{Busy, World};

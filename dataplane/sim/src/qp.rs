@@ -64,12 +64,23 @@ pub(crate) const QKEY: QKey = QKey::new(0x0102_0304);
 impl World {
     /// A QP in RESET.
     pub fn create_qp(&mut self, endpoint: EndpointId, qp_type: QpType, options: &Options) -> QpId {
+        let rq = Arc::new(RecvQueue::new(options.depth, limits::MAX_SGE));
+        self.create_qp_with(endpoint, qp_type, options, rq)
+    }
+
+    pub(crate) fn create_qp_with(
+        &mut self,
+        endpoint: EndpointId,
+        qp_type: QpType,
+        options: &Options,
+        rq: Arc<RecvQueue>,
+    ) -> QpId {
         let id = QpId(self.qps.len());
         // Unlike each other and without pattern, as real ones are.
         let qpn = Qpn::new(self.rng.random_range(0x10..0x10_0000) << 4 | id.0 as u32 & 0xF);
         let sq = SendQueue::new(options.depth, limits::MAX_SGE, limits::MAX_INLINE);
-        let rq = Arc::new(RecvQueue::new(options.depth, limits::MAX_SGE));
-        let cq = |which| Arc::new(CompletionQueue::new(which, 2 * options.depth as usize, || {}));
+        let cqes = options.depth.max(rq.depth()) as usize * 2;
+        let cq = |which| Arc::new(CompletionQueue::new(which, cqes, || {}));
         let qp = SimQp {
             endpoint,
             qpn,
@@ -101,18 +112,27 @@ impl World {
         options: &Options,
     ) -> (QpId, QpId) {
         let (one, other) = (self.create_qp(a, qp_type, options), self.create_qp(b, qp_type, options));
+        self.join(one, other, options);
+        (one, other)
+    }
+
+    /// Connects two QPs in RESET to each other.
+    pub(crate) fn join(&mut self, one: QpId, other: QpId, options: &Options) {
         let (one_psn, other_psn) = (self.first_psn(), self.first_psn());
         self.raise(one, self.attributes(one, other, one_psn, other_psn, options));
         self.raise(other, self.attributes(other, one, other_psn, one_psn, options));
-        (one, other)
     }
 
     /// A UD QP in RTS.
     pub fn create_ud(&mut self, endpoint: EndpointId, options: &Options) -> QpId {
         let id = self.create_qp(endpoint, QpType::Ud, options);
-        let sq_psn = self.first_psn();
-        self.raise(id, QpAttr { qkey: QKEY, sq_psn, ..QpAttr::default() });
+        self.ready_ud(id);
         id
+    }
+
+    pub(crate) fn ready_ud(&mut self, qp: QpId) {
+        let sq_psn = self.first_psn();
+        self.raise(qp, QpAttr { qkey: QKEY, sq_psn, ..QpAttr::default() });
     }
 
     /// The way from one endpoint to another, for UD.

@@ -6,11 +6,14 @@ use crate::memory::VecMemory;
 use crate::qp::{QpId, SimQp};
 use engine::qp::ModifyError;
 use engine::queue::PostError;
-use engine::{Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvWr, SendWr};
+use engine::{
+    Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvQueue, RecvWr, SendWr,
+};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use wire::{EthernetHeader, FrameError, Mac, Qpn};
 
 /// The world did not come to rest in the time given.
@@ -23,6 +26,7 @@ pub struct World {
     pub(crate) rng: ChaCha8Rng,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) qps: Vec<SimQp>,
+    pub(crate) srqs: Vec<Arc<RecvQueue>>,
     faults: Faults,
     /// Frames under way, by arrival; the number keeps those of the same moment in order.
     under_way: BTreeMap<(Nanos, u64), Vec<u8>>,
@@ -49,6 +53,7 @@ impl World {
             rng: ChaCha8Rng::seed_from_u64(seed),
             endpoints: Vec::new(),
             qps: Vec::new(),
+            srqs: Vec::new(),
             faults: Faults::default(),
             under_way: BTreeMap::new(),
             arrivals: 0,

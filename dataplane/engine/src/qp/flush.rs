@@ -46,7 +46,7 @@ pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
         let opcode = wr.op.wc_opcode();
         qp.push_send_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, opcode, qp.qpn));
     }
-    if qp.state == QpState::Err && qp.shared.rq().srq().is_none() {
+    if qp.state == QpState::Err {
         while let Some(wr) = qp.shared.rq().pop() {
             flush_receive(qp, ctx, &wr);
         }

@@ -54,9 +54,7 @@ impl Qp {
         // First the state, so that nobody posts behind what is thrown away.
         self.set_state(QpState::Reset);
         self.shared.sq().discard();
-        if self.shared.rq().srq().is_none() {
-            while self.shared.rq().pop().is_some() {}
-        }
+        while self.shared.rq().pop().is_some() {}
         self.req.reset(Psn::new(0));
         self.resp.reset(Psn::new(0), 0);
         self.attr = QpAttr::default();

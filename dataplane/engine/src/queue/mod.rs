@@ -1,6 +1,7 @@
 //! The queues between applications and the engine. Any thread may post or poll; a post is a push on a bounded ring.
 
 mod completion;
+mod level;
 mod receive;
 mod send;
 

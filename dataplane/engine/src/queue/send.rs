@@ -29,6 +29,9 @@ pub enum PostError {
     /// More inline bytes than the QP was created for, or inline data on an operation that returns data.
     #[error("this request cannot carry its data inline")]
     Inline,
+    /// The QP takes its receives from an SRQ.
+    #[error("this QP takes its receives from a shared receive queue: post them there")]
+    Srq,
     /// The QP's type has no such operation.
     #[error("a {0:?} QP has no such operation")]
     Operation(QpType),
@@ -186,13 +189,13 @@ impl QpShared {
     /// the engine flushes the request.
     pub fn post_recv(&self, wr: RecvWr) -> Result<bool, PostError> {
         let state = self.state();
+        if self.rq.srq().is_some() {
+            return Err(PostError::Srq);
+        }
         if state == QpState::Reset {
             return Err(PostError::State(state));
         }
-        if wr.sges.len() > self.rq.max_sge() {
-            return Err(PostError::TooManySges { got: wr.sges.len(), max: self.rq.max_sge() });
-        }
-        self.rq.push(wr).map_err(|_| PostError::Full)?;
+        self.rq.post(wr)?;
         // The state is read again, and not before the push: a move to ERR after the first look must still flush this
         // request.
         fence(Ordering::SeqCst);

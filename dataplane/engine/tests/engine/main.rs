@@ -9,6 +9,7 @@ mod modify_applies;
 mod modify_refuses;
 mod posting;
 mod qp_table;
+mod srq_limit;
 mod support;
 mod timers;
 mod transitions;

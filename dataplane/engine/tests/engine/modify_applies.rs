@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use engine::queue::RecvQueue;
-use engine::{AsyncEvent, EventKind, QpAttr, QpAttrMask as M, QpState, QpType};
+use engine::{AsyncEvent, EventKind, PdId, QpAttr, QpAttrMask as M, QpState, QpType};
 use std::sync::Arc;
 
 #[test]
@@ -66,7 +66,7 @@ fn reset_throws_posted_work_away_without_completions() {
 
 #[test]
 fn reset_and_destroy_leave_a_shared_receive_queue_alone() {
-    let srq = Arc::new(RecvQueue::shared(5, 16, 4));
+    let srq = Arc::new(RecvQueue::shared(5, PdId(1), 16, 4));
     srq.push(recv(1)).unwrap();
     let mut one = One::with_rq(QpType::Rc, srq.clone());
     one.raise_to(QpState::Rts);

@@ -9,5 +9,6 @@ mod moving_home;
 mod receiver_not_ready;
 mod remote_keys;
 mod shared_cell;
+mod shared_receives;
 mod support;
 mod unreliable;

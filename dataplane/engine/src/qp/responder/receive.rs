@@ -7,6 +7,7 @@ use crate::limits::{MAX_MESSAGE, MAX_SGE};
 use crate::memory::{Memory, RegionGone, Span};
 use crate::mr::{KeyFault, MrTable, PdId};
 use crate::packet::Payload;
+use crate::qp::Ctx;
 use crate::queue::RecvQueue;
 use crate::wr::RecvWr;
 use arrayvec::ArrayVec;
@@ -28,10 +29,10 @@ pub(super) struct Receive {
 
 impl Receive {
     /// Takes the oldest posted receive, or the one that a broken message has left (UC, UD), at its beginning.
-    pub fn take(&mut self, queue: &RecvQueue, keys: &MrTable, pd: PdId) -> Result<(), Fault> {
+    pub fn take<M>(&mut self, queue: &RecvQueue, ctx: &Ctx<'_, M>, qp_pd: PdId) -> Result<(), Fault> {
         if self.wr.is_none() {
-            self.wr = Some(queue.pop().ok_or(Fault::NoReceive)?);
-            self.usable = self.resolve(keys, pd).is_ok();
+            self.wr = Some(queue.take(ctx.events).ok_or(Fault::NoReceive)?);
+            self.usable = self.resolve(ctx.keys, queue.pd(qp_pd)).is_ok();
         }
         self.filled = 0;
         self.span = 0;
@@ -39,7 +40,7 @@ impl Receive {
         Ok(())
     }
 
-    /// The memory check of a receive: `LOCAL_WRITE`, on the QP's PD. An SGE of no bytes touches nothing.
+    /// The memory check of a receive: `LOCAL_WRITE`, on the PD of its queue. An SGE of no bytes touches nothing.
     fn resolve(&mut self, keys: &MrTable, pd: PdId) -> Result<(), KeyFault> {
         self.spans.clear();
         let mut capacity = 0u64;

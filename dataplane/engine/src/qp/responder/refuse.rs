@@ -5,6 +5,7 @@ use crate::fault::{Answer, Fault};
 use crate::memory::Memory;
 use crate::qp::{Ctx, Qp, flush};
 use crate::status::{Cqe, WcOpcode};
+use crate::wr::RecvWr;
 use wire::Psn;
 
 /// A request at `psn` has a fault. A NAK goes out behind the responses before it (`respond.rs`), and takes
@@ -15,6 +16,8 @@ pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, 
     qp.counters.drop_packet(row.drop);
     if row.fatal {
         tell(qp, ctx, fault);
+    } else if row.answer == Answer::Silence {
+        abandon(qp, ctx, fault);
     }
     match row.answer {
         Answer::Nak(code) if row.fatal => qp.resp.outbox.refuse(code, psn),
@@ -25,16 +28,27 @@ pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, 
     }
 }
 
+/// UC and UD: a message that had taken a receive of an SRQ comes to nothing. The next message may be another QP's, so the receive
+/// completes with the fault instead of waiting here (class E; rocev2 facts, transport 19, wire 11). Nothing for a QP with receives
+/// of its own.
+pub(super) fn abandon<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, fault: Fault) {
+    if qp.shared.rq().srq().is_some()
+        && let Some(wr) = qp.resp.take_current_receive()
+    {
+        complete(qp, ctx, &wr, fault);
+    }
+}
+
 fn tell<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, fault: Fault) {
     let row = fault.row(qp.qp_type);
     match qp.resp.take_current_receive() {
-        Some(wr) => {
-            let cqe = Cqe {
-                vendor_err: fault as u32,
-                ..Cqe::new(wr.wr_id, row.receive_status, WcOpcode::Recv, qp.qpn)
-            };
-            qp.push_recv_cqe(ctx, cqe);
-        }
+        Some(wr) => complete(qp, ctx, &wr, fault),
         None => ctx.events.raise(row.event, qp.source()),
     }
+}
+
+fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &RecvWr, fault: Fault) {
+    let status = fault.row(qp.qp_type).receive_status;
+    let cqe = Cqe { vendor_err: fault as u32, ..Cqe::new(wr.wr_id, status, WcOpcode::Recv, qp.qpn) };
+    qp.push_recv_cqe(ctx, cqe);
 }

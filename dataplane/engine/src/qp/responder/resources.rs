@@ -18,7 +18,7 @@ pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
         }
         _ if !info.takes_receive_wqe() => Ok(()),
         operation => {
-            qp.resp.receive.take(qp.shared.rq(), ctx.keys, qp.pd)?;
+            qp.resp.receive.take(qp.shared.rq(), ctx, qp.pd)?;
             // A WRITE with Immediate places nothing in the receive's own memory.
             if operation.base() == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
         }

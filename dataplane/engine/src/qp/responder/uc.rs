@@ -1,9 +1,10 @@
 //! UC: PSNs tell about loss, and nothing is answered (rocev2 facts, transport section 19).
 //!
 //! A message that lost a packet or has a fault is dropped as a whole: what is written stays written, a
-//! receive it had taken waits for the next SEND.
+//! receive it had taken waits for the next SEND, or completes in error when it is an SRQ's.
 
-use super::{access, execute, length, operation, refuse, resources, sequence};
+use super::refuse::{self, refuse};
+use super::{access, execute, length, operation, resources, sequence};
 use crate::counters::Counter;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -21,7 +22,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
 }
 
 fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
-    place(qp, packet)?;
+    place(qp, ctx, packet)?;
     sequence::opcode(&qp.resp, packet)?;
     operation::allowed(qp, packet)?;
     resources::take(qp, ctx, packet)?;
@@ -35,7 +36,7 @@ fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> R
 
 /// A beginning is taken with any PSN and ends what was under way; a Middle or Last has the next PSN or
 /// nothing to belong to. Either way the stream goes on behind this packet.
-fn place(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
+fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let psn = packet.frame.bth.psn;
     let lost = psn != qp.resp.expected;
     qp.resp.expected = psn;
@@ -44,6 +45,7 @@ fn place(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
             qp.counters.count(Counter::OutOfSequence);
         }
         qp.resp.previous = None;
+        refuse::abandon(qp, ctx, Fault::OpcodeSequence);
         return Ok(());
     }
     if lost { Err(Fault::PsnAhead) } else { Ok(()) }

@@ -12,6 +12,7 @@ mod order;
 mod read;
 mod send;
 mod sequence;
+mod srq;
 mod uc;
 mod ud;
 mod write;
