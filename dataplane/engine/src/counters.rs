@@ -41,6 +41,10 @@ named! {
         RxReadRequests = "rx_read_requests",
         /// Atomic requests received.
         RxAtomicRequests = "rx_atomic_requests",
+        /// FLUSH requests received.
+        RxFlushRequests = "rx_flush_requests",
+        /// ATOMIC WRITE requests received.
+        RxAtomicWriteRequests = "rx_atomic_write_requests",
         /// SENDs received (first packets).
         RxSendRequests = "rx_send_requests",
         /// Positive ACKs sent.

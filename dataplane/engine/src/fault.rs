@@ -20,7 +20,7 @@ pub enum Fault {
     NoReceive = 2,
     /// First/Middle/Last/Only out of order, or SEND and WRITE mixed in one message.
     OpcodeSequence = 3,
-    /// The opcode is reserved or not offered.
+    /// The opcode is reserved or not offered, or a FLUSH asks for what no FLUSH does.
     OpcodeUnsupported = 4,
     /// The QP's access flags do not allow the operation.
     OperationNotEnabled = 5,
@@ -42,6 +42,8 @@ pub enum Fault {
     ReceiveUnusable = 13,
     /// SEND with Invalidate names a key that cannot be invalidated.
     InvalidateRefused = 14,
+    /// A FLUSH could not make memory persistent that can be.
+    FlushFailed = 15,
 }
 
 /// What goes on the wire.
@@ -117,12 +119,14 @@ const ROWS: [Row; Fault::ALL.len()] = {
         // The facts know two behaviours (rxe acknowledges and then fails, hfi1 ignores the key). A NAK tells
         // the peer what happened, which neither does; see docs/spec-coverage.md.
         row(Fault::InvalidateRefused,   ACCESS,      RemInvReqErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
+        // Our own storage failed: class A, as a receive that cannot be written [?]. On RC only, as FLUSH is.
+        row(Fault::FlushFailed,         OPERATIONAL, LocProtErr,   Fatal,     C::RespLocalOperationError,  D::InvalidRequest),
     ]
 };
 
 impl Fault {
     /// Every fault, in the order of the numbers.
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 15] = [
         Fault::PsnAhead,
         Fault::NoReceive,
         Fault::OpcodeSequence,
@@ -137,6 +141,7 @@ impl Fault {
         Fault::RemoteAccess,
         Fault::ReceiveUnusable,
         Fault::InvalidateRefused,
+        Fault::FlushFailed,
     ];
 
     /// What follows from the fault on a QP of this type.
@@ -222,6 +227,7 @@ mod tests {
 12 RemoteAccess: 0x62! RemAccessErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
 13 ReceiveUnusable: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_receive_unusable! LocProtErr/QpFatal
 14 InvalidateRefused: 0x62! RemInvReqErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
+15 FlushFailed: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_invalid_request! LocProtErr/QpFatal
 ";
 
     #[test]

@@ -52,10 +52,61 @@ impl Span {
     }
 }
 
+/// Bytes of one region, perhaps more than a message can have: what a FLUSH is about. Made by key checks only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    region: RegionId,
+    offset: u64,
+    len: u64,
+}
+
+impl Extent {
+    /// Made by a key check, and by tests of a [`Memory`].
+    pub fn new(region: RegionId, offset: u64, len: u64) -> Self {
+        Extent { region, offset, len }
+    }
+
+    /// The region.
+    pub fn region(self) -> RegionId {
+        self.region
+    }
+
+    /// First byte, counted from the start of the region.
+    pub fn offset(self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> u64 {
+        self.len
+    }
+}
+
+impl From<Span> for Extent {
+    fn from(span: Span) -> Self {
+        Extent { region: span.region, offset: span.offset, len: span.len.into() }
+    }
+}
+
 /// The region of a span was deregistered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the memory region was deregistered")]
 pub struct RegionGone;
+
+/// Why bytes were not made persistent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PersistError {
+    /// The region was deregistered.
+    #[error(transparent)]
+    Gone(#[from] RegionGone),
+    /// Nothing in this memory survives a loss of power.
+    #[error("the memory cannot persist")]
+    Volatile,
+    /// What is below the memory failed: a disk error, a file system that is full.
+    #[error("the storage below the memory failed")]
+    Failed,
+}
 
 /// Registered memory. The application may write it at any moment, so nothing here hands out references.
 pub trait Memory {
@@ -67,6 +118,14 @@ pub trait Memory {
     fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone>;
     /// Stores `swap` at the span if it holds `compare`, and returns what was there.
     fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone>;
+    /// Stores these 8 bytes at the span at once, in the order they have: whoever reads the word sees all or nothing of it.
+    /// The span is 8 bytes, aligned.
+    fn store(&self, at: Span, bytes: [u8; 8]) -> Result<(), RegionGone>;
+    /// Everyone who may read these bytes sees from now on what was written to them before (FLUSH to global visibility).
+    fn make_visible(&self, what: Extent) -> Result<(), RegionGone>;
+    /// These bytes, as they were written before, survive a loss of power from now on (FLUSH to persistence). It may take as
+    /// long as the storage does. Memory that cannot do it says so.
+    fn persist(&self, what: Extent) -> Result<(), PersistError>;
     /// Makes earlier writes of this core visible before later ones (a completion may follow).
     fn publish(&self) {}
 }

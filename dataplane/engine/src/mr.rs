@@ -5,7 +5,7 @@
 //! registration and invalidation change is read under a version counter, without a lock.
 
 use crate::access::Access;
-use crate::memory::{RegionId, Span};
+use crate::memory::{Extent, RegionId, Span};
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -205,6 +205,22 @@ impl MemoryRegion {
 
     /// The check behind every access: key, PD, rights, range, in this order.
     fn check(&self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
+        let grant = self.granted(key, pd, need)?;
+        let offset = addr.checked_sub(grant.addr).ok_or(KeyFault::Range)?;
+        let end = offset.checked_add(u64::from(len)).ok_or(KeyFault::Range)?;
+        // A range that runs past 2^64 is wrong even where the subtraction above hides it.
+        if end > grant.len || addr.checked_add(u64::from(len)).is_none() {
+            return Err(KeyFault::Range);
+        }
+        Ok(Span::new(self.region, offset, len))
+    }
+
+    /// All of it, if the key gives this right.
+    fn whole(&self, key: u32, pd: PdId, need: Access) -> Result<Extent, KeyFault> {
+        Ok(Extent::new(self.region, 0, self.granted(key, pd, need)?.len))
+    }
+
+    fn granted(&self, key: u32, pd: PdId, need: Access) -> Result<Grant, KeyFault> {
         let grant = self.grant().ok_or(KeyFault::Unknown)?;
         if !grant.valid || grant.key != key {
             return Err(KeyFault::Unknown);
@@ -215,13 +231,7 @@ impl MemoryRegion {
         if !grant.access.contains(need) {
             return Err(KeyFault::Access);
         }
-        let offset = addr.checked_sub(grant.addr).ok_or(KeyFault::Range)?;
-        let end = offset.checked_add(u64::from(len)).ok_or(KeyFault::Range)?;
-        // A range that runs past 2^64 is wrong even where the subtraction above hides it.
-        if end > grant.len || addr.checked_add(u64::from(len)).is_none() {
-            return Err(KeyFault::Range);
-        }
-        Ok(Span::new(self.region, offset, len))
+        Ok(grant)
     }
 }
 
@@ -298,6 +308,11 @@ impl MrTable {
 
     fn check(&self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         self.find(key).ok_or(KeyFault::Unknown)?.check(key, pd, addr, len, need)
+    }
+
+    /// All that a key grants, for a FLUSH of a whole region.
+    pub fn whole(&self, rkey: RKey, pd: PdId, need: Access) -> Result<Extent, KeyFault> {
+        self.find(rkey.value()).ok_or(KeyFault::Unknown)?.whole(rkey.value(), pd, need)
     }
 
     /// Invalidates a key (local invalidate, SEND with Invalidate).

@@ -58,8 +58,12 @@ pub enum WcOpcode {
     BindMw = 5,
     /// Local invalidate.
     LocalInv = 6,
-    /// Fast registration (no verbs number in user space; Linux kernel verbs name it REG_MR).
-    RegMr = 8,
+    /// FLUSH [?: the facts leave this number free and do not name it].
+    Flush = 8,
+    /// ATOMIC WRITE.
+    AtomicWrite = 9,
+    /// Fast registration: verbs have no number for it in user space, so it is one that they do not use.
+    RegMr = 0x7F,
     /// A received SEND.
     Recv = 0x80,
     /// A received WRITE with Immediate.

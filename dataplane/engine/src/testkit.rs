@@ -4,15 +4,17 @@
 //! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions
 //! out.
 
+mod memory;
 mod shared;
 
+pub use memory::HeapMemory;
 pub use shared::{receive, srq};
 
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
 use crate::engine::{Engine, EngineConfig};
 use crate::event::{AsyncEvent, EventQueue};
-use crate::memory::{Memory, RegionGone, RegionId, Span};
+use crate::memory::{Memory, RegionGone, RegionId};
 use crate::mr::{MemoryRegion, PdId};
 use crate::packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
 use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
@@ -20,94 +22,11 @@ use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
 use crate::status::Cqe;
 use crate::wr::{RecvWr, SendWr, Sge};
 use crate::{Nanos, limits};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use wire::{
     Addressing, Aeth, AtomicAckEth, Bth, ExtHeader, ExtHeaders, Frame, Gid, HeaderTemplate, LKey, Mac, Msn,
     Mtu, Opcode, OpcodeInfo, Operation, Position, Psn, QKey, Qpn, RKey, RoceVersion, Syndrome, TxHeaders,
 };
-
-/// Memory on the heap. Clones share it, so a test keeps one and gives one to the engine.
-#[derive(Clone, Debug, Default)]
-pub struct HeapMemory {
-    regions: Arc<Mutex<Vec<Option<Vec<u8>>>>>,
-    published: Arc<AtomicU64>,
-}
-
-impl HeapMemory {
-    /// A new region with this content.
-    pub fn add(&self, content: Vec<u8>) -> RegionId {
-        let mut regions = self.regions();
-        regions.push(Some(content));
-        RegionId { slot: regions.len() as u32 - 1, generation: 0 }
-    }
-
-    /// Deregisters: what was in there is gone.
-    pub fn remove(&self, region: RegionId) {
-        self.regions()[region.slot as usize] = None;
-    }
-
-    /// The content of a region; empty when it is gone.
-    pub fn content(&self, region: RegionId) -> Vec<u8> {
-        self.regions()[region.slot as usize].clone().unwrap_or_default()
-    }
-
-    /// How often writes were published.
-    pub fn published(&self) -> u64 {
-        self.published.load(Ordering::Relaxed)
-    }
-
-    /// Every region's content.
-    pub fn snapshot(&self) -> Vec<Option<Vec<u8>>> {
-        self.regions().clone()
-    }
-
-    fn regions(&self) -> MutexGuard<'_, Vec<Option<Vec<u8>>>> {
-        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs `with` on the bytes of a span. A span outside of its region is the engine's mistake and fails the
-    /// test.
-    fn at<R>(&self, span: Span, with: impl FnOnce(&mut [u8]) -> R) -> Result<R, RegionGone> {
-        let mut regions = self.regions();
-        let region = regions[span.region().slot as usize].as_mut().ok_or(RegionGone)?;
-        let from = span.offset() as usize;
-        Ok(with(&mut region[from..from + span.len() as usize]))
-    }
-
-    fn change(&self, at: Span, new: impl FnOnce(u64) -> u64) -> Result<u64, RegionGone> {
-        assert_eq!(at.len(), 8, "an atomic is eight bytes");
-        self.at(at, |bytes| {
-            let mut eight = [0; 8];
-            eight.copy_from_slice(bytes);
-            let old = u64::from_ne_bytes(eight);
-            bytes.copy_from_slice(&new(old).to_ne_bytes());
-            old
-        })
-    }
-}
-
-impl Memory for HeapMemory {
-    fn read(&self, src: Span, dst: &mut [u8]) -> Result<(), RegionGone> {
-        self.at(src, |bytes| dst.copy_from_slice(bytes))
-    }
-
-    fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone> {
-        self.at(dst, |bytes| bytes.copy_from_slice(src))
-    }
-
-    fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone> {
-        self.change(at, |old| old.wrapping_add(add))
-    }
-
-    fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone> {
-        self.change(at, |old| if old == compare { swap } else { old })
-    }
-
-    fn publish(&self) {
-        self.published.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// A packet as a value: one that was sent, or one to deliver.
 #[derive(Clone, Debug)]
@@ -297,7 +216,12 @@ pub fn addressing(src: Gid, dst: Gid) -> Addressing {
 /// Attributes of a connection that allows everything: MTU 256, both PSNs 0x100, four READs each way.
 pub fn attributes() -> QpAttr {
     QpAttr {
-        access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
+        access: Access::LOCAL_WRITE
+            | Access::REMOTE_WRITE
+            | Access::REMOTE_READ
+            | Access::REMOTE_ATOMIC
+            | Access::FLUSH_GLOBAL
+            | Access::FLUSH_PERSISTENT,
         qkey: QKey::new(0x1234),
         path: Some(addressing(LOCAL, PEER)),
         path_mtu: Mtu::Mtu256,

@@ -2,6 +2,7 @@
 
 use crate::limits::{MAX_INLINE, MAX_SGE};
 use crate::mr::MemoryRegion;
+use crate::placement::{FlushLevel, Placement};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
 use wire::{Gid, HeaderTemplate, LKey, QKey, Qpn, RKey};
@@ -91,6 +92,20 @@ pub enum SendOp {
         remote: Remote,
         /// What to add, modulo 2^64.
         add: u64,
+    },
+    /// WRITE of 8 bytes at once, in the order they have, to an address that is a multiple of 8. It happens once, however often
+    /// it is sent.
+    AtomicWrite(Remote),
+    /// FLUSH: what was written to the peer's memory before is visible or persistent when this completes. No local data.
+    Flush {
+        /// The peer's memory. For a whole region only the key counts.
+        remote: Remote,
+        /// Bytes from there on, for a range.
+        len: u32,
+        /// How far.
+        placement: Placement,
+        /// A range, or all that the key grants.
+        level: FlushLevel,
     },
     /// UD SEND, with optional immediate.
     UdSend {

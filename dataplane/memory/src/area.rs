@@ -1,8 +1,12 @@
 //! A range of shared memory, alive for `'a`: every access is bounded here, then done by `copy.rs`.
 
 use crate::copy;
+use engine::{PersistError, RegionGone};
 use memmap2::MmapRaw;
+use nix::sys::mman::{MsFlags, msync};
+use nix::unistd::{SysconfVar, sysconf};
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 /// The bytes asked for are not all inside, or not aligned where an atomic needs it.
@@ -102,6 +106,19 @@ impl<'a> Area<'a> {
         let word = unsafe { copy::word(at) };
         let (Ok(old) | Err(old)) = word.compare_exchange(compare, swap, Ordering::AcqRel, Ordering::Acquire);
         Ok(old)
+    }
+
+    /// Writes `len` bytes from `offset` to the file below, and waits for it. The area is of a map of a file.
+    pub fn persist(self, offset: u64, len: u64) -> Result<(), PersistError> {
+        let len = usize::try_from(len).map_err(|_| RegionGone)?;
+        let at = self.at(offset, len).map_err(|OutOfRange| RegionGone)?;
+        // The call takes whole pages: the rest of the first one is written, too. A map begins with a page.
+        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().ok_or(PersistError::Failed)? as usize;
+        let ahead = at.addr() % page;
+        let start = NonNull::new(at.wrapping_sub(ahead)).ok_or(RegionGone)?;
+        // SAFETY: the range lies in a map that lives as long as this area, and the call changes no byte of it.
+        let written = unsafe { msync(start.cast(), len + ahead, MsFlags::MS_SYNC) };
+        written.map_err(|_| PersistError::Failed)
     }
 
     fn aligned(self, offset: u64) -> Result<*mut u8, OutOfRange> {

@@ -1,7 +1,10 @@
 //! Memory for an application to register: zeroed, page-aligned, on huge pages where the kernel gives them.
 
 use crate::area::{Area, OutOfRange};
-use memmap2::{MmapMut, MmapRaw};
+use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use nix::fcntl::posix_fallocate;
+use nix::sys::statfs::{FsType, TMPFS_MAGIC, fstatfs};
+use std::fs::File;
 
 /// Why there is no buffer.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +20,21 @@ pub enum BufferError {
         /// The system's reason.
         why: std::io::Error,
     },
+    /// The file cannot hold the buffer.
+    #[error(
+        "the file cannot hold a buffer of {len} bytes: {why}; free some space or open it for reading and writing"
+    )]
+    File {
+        /// Bytes asked for.
+        len: usize,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// The file's own file system is in memory.
+    #[error(
+        "the file lies in memory itself (tmpfs) and would not outlive a loss of power; use a file on a disk"
+    )]
+    Volatile,
 }
 
 /// Memory that peers may write while the program reads it: so it is copied in and out, never borrowed.
@@ -25,7 +43,11 @@ pub enum BufferError {
 #[derive(Debug)]
 pub struct Buffer {
     map: MmapRaw,
+    durable: bool,
 }
+
+/// The file system `ramfs`, which `nix` has no name for.
+const RAMFS_MAGIC: FsType = FsType(0x8584_58F6);
 
 impl Buffer {
     /// `len` bytes of zeros. Pages are taken from the system when they are first touched.
@@ -38,7 +60,33 @@ impl Buffer {
         // Advice: without it everything works, with more misses of the translation cache. Miri has no such call.
         #[cfg(all(target_os = "linux", not(miri)))]
         let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Buffer { map })
+        Ok(Buffer { map, durable: false })
+    }
+
+    /// The first `len` bytes of a file, which is made as long as that; its place on the disk is taken at once. Whoever reads or
+    /// maps the file sees the buffer's bytes, and what was made persistent ([`Memory::persist`](engine::Memory::persist)) is
+    /// there after a loss of power, as far as the file system and the disk keep their promises.
+    ///
+    /// The file must not be cut short while the buffer lives: the system kills a program that touches what is gone.
+    pub fn of_file(file: &File, len: usize) -> Result<Buffer, BufferError> {
+        let fails = |why: std::io::Error| BufferError::File { len, why };
+        if len == 0 {
+            return Err(BufferError::Empty);
+        }
+        let kind = fstatfs(file).map_err(|errno| fails(errno.into()))?.filesystem_type();
+        if kind == TMPFS_MAGIC || kind == RAMFS_MAGIC {
+            return Err(BufferError::Volatile);
+        }
+        // A hole would be filled when it is first written, and a full disk would then kill the program.
+        let size = i64::try_from(len).map_err(|_| fails(std::io::ErrorKind::FileTooLarge.into()))?;
+        posix_fallocate(file, 0, size).map_err(|errno| fails(errno.into()))?;
+        let map = MmapOptions::new().len(len).map_raw(file).map_err(fails)?;
+        Ok(Buffer { map, durable: true })
+    }
+
+    /// Its bytes can be made to survive a loss of power.
+    pub fn is_durable(&self) -> bool {
+        self.durable
     }
 
     /// Bytes.

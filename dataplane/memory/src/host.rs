@@ -2,7 +2,7 @@
 
 use crate::area::{Area, OutOfRange};
 use crate::regions::{Reader, Table};
-use engine::{Memory, RegionGone, RegionId, Span};
+use engine::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -89,6 +89,30 @@ impl Memory for HostMemory {
     #[inline]
     fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone> {
         self.area(at.region()).ok_or(RegionGone)?.compare_swap(at.offset(), compare, swap).map_err(gone)
+    }
+
+    #[inline]
+    fn store(&self, at: Span, bytes: [u8; 8]) -> Result<(), RegionGone> {
+        let value = u64::from_ne_bytes(bytes);
+        self.area(at.region()).ok_or(RegionGone)?.store_u64(at.offset(), value).map_err(gone)
+    }
+
+    /// A fence is all it takes: processors see each other's stores without further ado, and so do their devices.
+    #[inline]
+    fn make_visible(&self, what: Extent) -> Result<(), RegionGone> {
+        self.area(what.region()).ok_or(RegionGone)?;
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Of a buffer over a file ([`Buffer::of_file`](crate::Buffer::of_file)); waits for the disk.
+    fn persist(&self, what: Extent) -> Result<(), PersistError> {
+        let area = self.area(what.region()).ok_or(RegionGone)?;
+        let durable = self.table.slots.get(what.region().slot as usize);
+        if !durable.is_some_and(|slot| slot.durable.load(Ordering::Relaxed)) {
+            return Err(PersistError::Volatile);
+        }
+        area.persist(what.offset(), what.len())
     }
 
     #[inline]

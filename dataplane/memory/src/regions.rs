@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::host::HostMemory;
 use engine::RegionId;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Every slot of the table is in use, or waits for a reader.
@@ -32,7 +32,7 @@ pub(crate) struct Table {
     control: Mutex<Control>,
 }
 
-/// One region as readers see it. `start` and `len` change only while no reader can use them: after the grace period
+/// One region as readers see it. All but `live` change only while no reader can use them: after the grace period
 /// of the last region here and before `live` names the next.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
@@ -40,6 +40,8 @@ pub(crate) struct Slot {
     pub live: AtomicU32,
     pub start: AtomicPtr<u8>,
     pub len: AtomicUsize,
+    /// A file lies below it.
+    pub durable: AtomicBool,
 }
 
 /// A reader's word that it has seen an epoch, on a cache line of its own.
@@ -164,6 +166,7 @@ impl Table {
             control.reclaim(self);
         }
         let slot = control.free.pop().ok_or(TableFull(self.slots.len()))?;
+        let durable = keeps.as_ref().is_some_and(|buffer| buffer.is_durable());
         let entry = &mut control.entries[slot as usize];
         entry.generation += 1; // Cannot overflow: a slot with the last generation is not freed.
         entry.occupied = true;
@@ -171,6 +174,7 @@ impl Table {
         let shared = &self.slots[slot as usize];
         shared.start.store(start, Ordering::Relaxed);
         shared.len.store(len, Ordering::Relaxed);
+        shared.durable.store(durable, Ordering::Relaxed);
         shared.live.store(entry.generation, Ordering::Release);
         Ok(RegionId { slot, generation: entry.generation })
     }

@@ -1,12 +1,16 @@
 //! Registered memory as vectors.
 
-use engine::{Memory, RegionGone, RegionId, Span};
+use engine::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Regions on the heap. Clones share them: the engines of an endpoint and the test see the same bytes.
 #[derive(Clone, Debug, Default)]
-pub struct VecMemory(Rc<RefCell<Vec<Option<Vec<u8>>>>>);
+pub struct VecMemory(Rc<RefCell<Vec<Option<Vec<u8>>>>>, Durable);
+
+/// By slot: what would be left of a region after a loss of power; those that are not here cannot persist.
+type Durable = Rc<RefCell<BTreeMap<u32, Vec<u8>>>>;
 
 impl VecMemory {
     /// A new region with this content.
@@ -24,6 +28,16 @@ impl VecMemory {
     /// The bytes of a region; none when it is gone.
     pub fn content(&self, region: RegionId) -> Vec<u8> {
         self.0.borrow()[region.slot as usize].clone().unwrap_or_default()
+    }
+
+    /// Makes a region one that can persist; as it is now, it has.
+    pub fn make_durable(&self, region: RegionId) {
+        self.1.borrow_mut().insert(region.slot, self.content(region));
+    }
+
+    /// What is left of a region after a loss of power: as of the last FLUSH of each byte. None of one that cannot persist.
+    pub fn after_power_loss(&self, region: RegionId) -> Option<Vec<u8>> {
+        self.1.borrow().get(&region.slot).cloned()
     }
 
     /// Writes as the application would, past the engine.
@@ -65,5 +79,24 @@ impl Memory for VecMemory {
 
     fn compare_swap(&self, at: Span, compare: u64, swap: u64) -> Result<u64, RegionGone> {
         self.change(at, |old| if old == compare { swap } else { old })
+    }
+
+    fn store(&self, at: Span, bytes: [u8; 8]) -> Result<(), RegionGone> {
+        self.change(at, |_| u64::from_ne_bytes(bytes)).map(|_| ())
+    }
+
+    fn make_visible(&self, what: Extent) -> Result<(), RegionGone> {
+        let there = self.0.borrow()[what.region().slot as usize].is_some();
+        if there { Ok(()) } else { Err(RegionGone) }
+    }
+
+    fn persist(&self, what: Extent) -> Result<(), PersistError> {
+        self.make_visible(what)?;
+        let content = self.content(what.region());
+        let mut durable = self.1.borrow_mut();
+        let copy = durable.get_mut(&what.region().slot).ok_or(PersistError::Volatile)?;
+        let range = what.offset() as usize..(what.offset() + what.len()) as usize;
+        copy[range.clone()].copy_from_slice(&content[range]);
+        Ok(())
     }
 }

@@ -167,7 +167,11 @@ impl World {
     fn attributes(&self, own: QpId, peer: QpId, sq_psn: Psn, rq_psn: Psn, options: &Options) -> QpAttr {
         let (own, peer) = (&self.qps[own.0], &self.qps[peer.0]);
         QpAttr {
-            access: Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
+            access: Access::REMOTE_WRITE
+                | Access::REMOTE_READ
+                | Access::REMOTE_ATOMIC
+                | Access::FLUSH_GLOBAL
+                | Access::FLUSH_PERSISTENT,
             path: Some(self.addressing(own.endpoint, peer.endpoint, options)),
             path_mtu: options.mtu,
             dest_qpn: peer.qpn,

@@ -83,6 +83,13 @@ impl World {
         self.endpoints[endpoint.0].allocate_fast(endpoint, content)
     }
 
+    /// Registers a region that can persist, with this content, which has.
+    pub fn register_durable(&mut self, endpoint: EndpointId, content: Vec<u8>, access: Access) -> Region {
+        let region = self.register(endpoint, content, access);
+        self.memory(endpoint).make_durable(region.id);
+        region
+    }
+
     /// An endpoint's memory.
     pub fn memory(&self, endpoint: EndpointId) -> &VecMemory {
         &self.endpoints[endpoint.0].memory

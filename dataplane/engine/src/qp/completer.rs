@@ -134,11 +134,17 @@ fn take_read_response<M: Memory>(
     mtu: Mtu,
 ) -> Result<(), WcStatus> {
     let at = wqe.done_before(psn);
-    if !matches!(wqe.op, SendOp::Read(_)) || !position_fits(wqe, at, packet.frame.info.position) {
+    // rocev2 facts, wire 7 [1: rxe]: FLUSH and ATOMIC WRITE are answered with a READ response Only without bytes.
+    let returned = match wqe.op {
+        SendOp::Read(_) => wqe.len,
+        SendOp::Flush { .. } | SendOp::AtomicWrite(_) => 0,
+        _ => return Err(WcStatus::BadRespErr),
+    };
+    if !position_fits(wqe, at, packet.frame.info.position) {
         return Err(WcStatus::BadRespErr);
     }
     let skip = at * mtu.bytes();
-    if packet.payload.len() as u32 != mtu.bytes().min(wqe.len - skip) {
+    if packet.payload.len() as u32 != mtu.bytes().min(returned - skip) {
         return Err(WcStatus::LocLenErr);
     }
     scatter(ctx.memory, &wqe.spans, skip, packet.payload).map_err(|RegionGone| WcStatus::LocProtErr)

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::status::WcStatus;
 use crate::wr::{SendOp, SendWr, Sge, WrData};
 
-/// Bytes of an atomic's result.
+/// Bytes of an atomic's result, and of an ATOMIC WRITE.
 pub(super) const ATOMIC_LEN: u32 = 8;
 
 /// Puts a posted request at the end of the ring. One with a local fault goes there too: it ends with its status when all
@@ -70,10 +70,14 @@ fn check(qp: &Qp, wr: &SendWr) -> Result<u32, WcStatus> {
         return Err(WcStatus::LocQpOpErr);
     }
     match &wr.op {
-        SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } if len != ATOMIC_LEN => Err(WcStatus::LocLenErr),
-        op if op.returns_data() && (qp.attr.max_rd_atomic == 0 || matches!(wr.data, WrData::Inline(_))) => {
-            Err(WcStatus::LocQpOpErr)
+        SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } | SendOp::AtomicWrite(_)
+            if len != ATOMIC_LEN =>
+        {
+            Err(WcStatus::LocLenErr)
         }
+        SendOp::Flush { .. } if len != 0 => Err(WcStatus::LocLenErr),
+        op if op.awaits_response() && qp.attr.max_rd_atomic == 0 => Err(WcStatus::LocQpOpErr),
+        op if op.returns_data() && matches!(wr.data, WrData::Inline(_)) => Err(WcStatus::LocQpOpErr),
         SendOp::UdSend { ah, .. } if ah.pd != qp.pd => Err(WcStatus::LocQpOpErr),
         _ => Ok(len),
     }

@@ -30,7 +30,7 @@ pub(crate) struct Requester {
     pub sent_end: Psn,
     /// PSNs that may be outstanding.
     pub window: u32,
-    /// READs and atomics started and not finished.
+    /// READs, atomics and their like (all that await a response) started and not finished.
     pub rd_atomic: u32,
     /// Packets since the last one with AckReq.
     pub since_ack_req: u32,
@@ -148,7 +148,7 @@ impl Requester {
             }
             let left = wqe.packets - wqe.done_before(self.una);
             let covered = left.min(count - advance.packets);
-            if covered > 0 && wqe.op.returns_data() {
+            if covered > 0 && wqe.op.awaits_response() {
                 // rocev2 facts: an ACK beyond an unfinished READ or atomic is an implied NAK.
                 advance.lost_response = covered == left;
                 break;
@@ -197,8 +197,8 @@ impl Requester {
         if self.cursor.seq == self.flight.head() {
             self.cursor = Cursor { seq: self.cursor.seq.wrapping_add(1), packet: 0 };
         }
-        let returns_data = self.flight.oldest().is_some_and(|wqe| wqe.started && wqe.op.returns_data());
-        self.rd_atomic -= u32::from(returns_data);
+        let counted = self.flight.oldest().is_some_and(|wqe| wqe.started && wqe.op.awaits_response());
+        self.rd_atomic -= u32::from(counted);
         self.flight.pop()
     }
 }

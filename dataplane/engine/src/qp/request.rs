@@ -7,6 +7,7 @@ use crate::Nanos;
 use crate::counters::Counter;
 use crate::limits::ACK_REQ_EVERY;
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
+use crate::placement::to_feth;
 use crate::wr::SendOp;
 use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth};
 
@@ -55,7 +56,7 @@ pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
     let end = if last { wqe.first_psn.add(wqe.packets) } else { wqe.first_psn.add(packet + 1) };
     if !wqe.started {
         wqe.started = true;
-        req.rd_atomic += u32::from(returns_data);
+        req.rd_atomic += u32::from(wqe.op.awaits_response());
     }
     wqe.read_from = packet;
     let again = offset(wqe.first_psn.add(packet), req.una) < offset(req.sent_end, req.una);
@@ -94,6 +95,8 @@ fn operation(op: &SendOp) -> Operation {
         SendOp::Read(_) => Operation::ReadRequest,
         SendOp::CompareSwap { .. } => Operation::CompareSwap,
         SendOp::FetchAdd { .. } => Operation::FetchAdd,
+        SendOp::AtomicWrite(_) => Operation::AtomicWrite,
+        SendOp::Flush { .. } => Operation::Flush,
         // The last two never become packets.
         SendOp::Send | SendOp::UdSend { .. } | SendOp::LocalInv(_) | SendOp::RegMr(_) => Operation::Send,
     }
@@ -101,7 +104,7 @@ fn operation(op: &SendOp) -> Operation {
 
 /// rocev2 facts, wire 5: SE is set on the end of a SEND, and of a WRITE with Immediate.
 fn rouses(op: &SendOp) -> bool {
-    !op.returns_data() && !matches!(op, SendOp::Write(_))
+    !op.awaits_response() && !matches!(op, SendOp::Write(_))
 }
 
 /// At the end of every message, every so many packets inside it, and in the last packet that the window lets out:
@@ -134,6 +137,11 @@ fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) ->
         SendOp::FetchAdd { remote, add } => {
             let (va, rkey) = (remote.addr, remote.rkey);
             ext = ext.with(AtomicEth { va, rkey, swap_or_add: *add, compare: 0 });
+        }
+        SendOp::AtomicWrite(remote) => ext = ext.with(reth(remote, 0)),
+        SendOp::Flush { remote, len, placement, level } => {
+            let (va, rkey) = (remote.addr, remote.rkey);
+            ext = ext.with(to_feth(*placement, *level)).with(Reth { va, rkey, dma_len: *len });
         }
         SendOp::UdSend { qkey, .. } => {
             // rocev2 facts, transport 20 (IBTA 10.2.5): a key with the top bit stands for the QP's own.

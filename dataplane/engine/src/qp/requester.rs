@@ -58,7 +58,7 @@ fn may_start(qp: &Qp, wqe: &Wqe) -> bool {
     if wqe.flags.contains(SendFlags::FENCE) && req.rd_atomic > 0 {
         return false;
     }
-    if wqe.op.returns_data() {
+    if wqe.op.awaits_response() {
         return req.rd_atomic < u32::from(qp.attr.max_rd_atomic)
             && req.outstanding() + wqe.packets <= MAX_OUTSTANDING;
     }

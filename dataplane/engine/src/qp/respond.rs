@@ -102,6 +102,7 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
         let poll = match qp.resp.slots.sending().map(|slot| (slot.first, slot.answer)) {
             Some((_, Answer::Read { reth, run })) => read_response(qp, ctx, reth.rkey, run, sink),
             Some((psn, Answer::Atomic { original })) => Some(atomic_acknowledge(qp, psn, original, sink)),
+            Some((psn, Answer::Done)) => Some(done(qp, psn, sink)),
             None => return acknowledge(qp, ctx, sink),
         };
         if let Some(poll) = poll {
@@ -164,6 +165,17 @@ fn lost_memory<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn) {
 fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl PacketSink) -> Poll {
     let Some(info) = response(Operation::AtomicAcknowledge, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK)).with(AtomicAckEth { original });
+    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+        return Poll::Full;
+    }
+    qp.resp.slots.sent(0);
+    Poll::Sent(0)
+}
+
+/// FLUSH and ATOMIC WRITE are answered as an empty READ would be (rocev2 facts, wire 7) [1: rxe].
+fn done(qp: &mut Qp, psn: Psn, sink: &mut impl PacketSink) -> Poll {
+    let Some(info) = response(Operation::ReadResponse, Position::Only) else { return Poll::Idle };
+    let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK));
     if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
         return Poll::Full;
     }

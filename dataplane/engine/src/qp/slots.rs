@@ -31,6 +31,8 @@ pub(crate) enum Answer {
         /// What is left of it.
         run: Run,
     },
+    /// That a FLUSH or an ATOMIC WRITE is done.
+    Done,
     /// The saved result of an atomic.
     Atomic {
         /// What was in memory before.
@@ -38,7 +40,7 @@ pub(crate) enum Answer {
     },
 }
 
-/// A READ or atomic that was executed.
+/// A READ, atomic, FLUSH or ATOMIC WRITE that was executed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     opcode: Opcode,
@@ -107,8 +109,16 @@ impl Slots {
 
     /// Takes an atomic with its result.
     pub fn push_atomic(&mut self, opcode: Opcode, psn: Psn, original: u64) {
-        let answer = Answer::Atomic { original };
-        self.push(Slot { opcode, first: psn, packets: 1, answer, pending: true, answered: false });
+        self.push_single(opcode, psn, Answer::Atomic { original });
+    }
+
+    /// Takes a FLUSH or ATOMIC WRITE that is done.
+    pub fn push_done(&mut self, opcode: Opcode, psn: Psn) {
+        self.push_single(opcode, psn, Answer::Done);
+    }
+
+    fn push_single(&mut self, opcode: Opcode, first: Psn, answer: Answer) {
+        self.push(Slot { opcode, first, packets: 1, answer, pending: true, answered: false });
     }
 
     fn push(&mut self, slot: Slot) {
@@ -141,7 +151,7 @@ impl Slots {
         let Some(place) = self.place(self.next) else { return };
         let slot = &mut self.ring[place];
         let done = match &mut slot.answer {
-            Answer::Atomic { .. } => true,
+            Answer::Atomic { .. } | Answer::Done => true,
             Answer::Read { run, .. } => {
                 *run = Run {
                     psn: run.psn.next(),
@@ -208,12 +218,12 @@ impl Slots {
         fits
     }
 
-    /// A duplicate atomic gets the saved result again; false when no slot has it.
-    pub fn repeat_atomic(&mut self, psn: Psn, opcode: Opcode) -> bool {
+    /// A duplicate of what has one answer, an atomic, FLUSH or ATOMIC WRITE, gets it again; false when no slot has it.
+    pub fn repeat_single(&mut self, psn: Psn, opcode: Opcode) -> bool {
         let Some((number, _)) = self.find(psn) else { return false };
         let fits = self.place(number).is_some_and(|place| {
             let slot = &self.ring[place];
-            slot.opcode == opcode && matches!(slot.answer, Answer::Atomic { .. })
+            slot.opcode == opcode && matches!(slot.answer, Answer::Atomic { .. } | Answer::Done)
         });
         if fits {
             self.resume(number);

@@ -70,9 +70,12 @@ impl QpType {
         match op {
             SendOp::Send | SendOp::SendImm(_) | SendOp::Write(_) | SendOp::WriteImm(..) => self != QpType::Ud,
             SendOp::UdSend { .. } => self == QpType::Ud,
-            SendOp::SendInv(_) | SendOp::Read(_) | SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } => {
-                self == QpType::Rc
-            }
+            SendOp::SendInv(_)
+            | SendOp::Read(_)
+            | SendOp::CompareSwap { .. }
+            | SendOp::FetchAdd { .. }
+            | SendOp::AtomicWrite(_)
+            | SendOp::Flush { .. } => self == QpType::Rc,
             SendOp::LocalInv(_) | SendOp::RegMr(_) => self != QpType::Ud,
         }
     }

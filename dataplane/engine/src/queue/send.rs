@@ -234,4 +234,9 @@ impl SendOp {
     pub fn returns_data(&self) -> bool {
         matches!(self, SendOp::Read(_) | SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. })
     }
+
+    /// It completes by a response of its own, which no ACK stands for, and occupies a READ/atomic slot of the peer until then.
+    pub fn awaits_response(&self) -> bool {
+        self.returns_data() || matches!(self, SendOp::Flush { .. } | SendOp::AtomicWrite(_))
+    }
 }

@@ -3,8 +3,9 @@
 use engine::qp::ModifyError;
 use engine::queue::{QpShared, RecvQueue, SendQueue};
 use engine::{
-    CompletionQueue, Engine, EngineConfig, EventQueue, Memory, PacketSink, PdId, QpAttr, QpAttrMask, QpInit,
-    QpState, QpType, RecvWr, RegionGone, SendFlags, SendOp, SendWr, SinkError, Span, TxPacket, WrData,
+    CompletionQueue, Engine, EngineConfig, EventQueue, Extent, Memory, PacketSink, PdId, PersistError,
+    QpAttr, QpAttrMask, QpInit, QpState, QpType, RecvWr, RegionGone, SendFlags, SendOp, SendWr, SinkError,
+    Span, TxPacket, WrData,
 };
 use std::sync::Arc;
 use wire::{Addressing, Gid, Mac, Mtu, Psn, QKey, Qpn, RoceVersion};
@@ -16,6 +17,15 @@ pub const PEER: Qpn = Qpn::new(0x65_4321);
 pub struct NoMemory;
 
 impl Memory for NoMemory {
+    fn store(&self, _: Span, _: [u8; 8]) -> Result<(), RegionGone> {
+        Err(RegionGone)
+    }
+    fn make_visible(&self, _: Extent) -> Result<(), RegionGone> {
+        Err(RegionGone)
+    }
+    fn persist(&self, _: Extent) -> Result<(), PersistError> {
+        Err(PersistError::Gone(RegionGone))
+    }
     fn read(&self, _: Span, _: &mut [u8]) -> Result<(), RegionGone> {
         Err(RegionGone)
     }

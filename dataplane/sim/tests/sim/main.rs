@@ -5,6 +5,7 @@ mod dead_link;
 mod draining;
 mod fairness;
 mod faulty_links;
+mod flush;
 mod moving_home;
 mod receiver_not_ready;
 mod remote_keys;

@@ -11,6 +11,7 @@ mod drain;
 mod error_flush;
 mod fast_register;
 mod fence;
+mod flush;
 mod full_sink;
 mod go_back;
 mod huge;

@@ -1,9 +1,12 @@
 //! R_Key checks: what a request may touch, as the span or the values it is then executed with.
 
+use super::operation;
 use crate::access::Access;
 use crate::fault::Fault;
-use crate::memory::{Memory, Span};
+use crate::memory::{Extent, Memory, Span};
 use crate::packet::RxPacket;
+use crate::placement::{FlushLevel, Placement};
+use crate::qp::load::ATOMIC_LEN;
 use crate::qp::{Ctx, Qp};
 use wire::{AtomicEth, Ieth, Operation, Reth};
 
@@ -18,6 +21,10 @@ pub(super) enum Target {
     Read(Reth),
     /// The eight bytes of an atomic, and its operands.
     Atomic(Span, AtomicEth),
+    /// The eight bytes of an ATOMIC WRITE.
+    AtomicWrite(Span),
+    /// What a FLUSH is about, and how far it goes.
+    Flush(Extent, Placement),
 }
 
 pub(super) fn check<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
@@ -26,6 +33,8 @@ pub(super) fn check<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>)
         Operation::Write => write(qp, ctx).map(Target::Write),
         Operation::ReadRequest => read(qp, ctx, packet).map(Target::Read),
         Operation::CompareSwap | Operation::FetchAdd => atomic(qp, ctx, packet),
+        Operation::AtomicWrite => atomic_write(qp, ctx, packet),
+        Operation::Flush => flush(qp, ctx, packet),
         _ => Err(Fault::OpcodeUnsupported),
     }
 }
@@ -53,8 +62,27 @@ fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<R
 
 fn atomic<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
     let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
-    let span = ctx.keys.remote(eth.rkey, qp.pd, eth.va, 8, Access::REMOTE_ATOMIC)?;
+    let span = ctx.keys.remote(eth.rkey, qp.pd, eth.va, ATOMIC_LEN, Access::REMOTE_ATOMIC)?;
     Ok(Target::Atomic(span, eth))
+}
+
+fn atomic_write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+    let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
+    let right = operation::ATOMIC_WRITE_RIGHT;
+    Ok(Target::AtomicWrite(ctx.keys.remote(reth.rkey, qp.pd, reth.va, ATOMIC_LEN, right)?))
+}
+
+/// A range has to be inside of what the key grants, and needs the key even without bytes: that nothing is checked then is said
+/// of READ and WRITE only (IBA C9-88).
+fn flush<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+    let (placement, level) = operation::flush(packet)?;
+    let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
+    let rights = placement.rights();
+    let extent = match level {
+        FlushLevel::Range => ctx.keys.remote(reth.rkey, qp.pd, reth.va, reth.dma_len, rights)?.into(),
+        FlushLevel::Region => ctx.keys.whole(reth.rkey, qp.pd, rights)?,
+    };
+    Ok(Target::Flush(extent, placement))
 }
 
 /// SEND with Invalidate takes the key away before its data is placed: a message that is refused places

@@ -18,8 +18,9 @@ pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
                 true
             }
             Operation::ReadRequest => read(qp, packet),
-            Operation::CompareSwap | Operation::FetchAdd => {
-                qp.resp.slots.repeat_atomic(frame.bth.psn, frame.info.opcode)
+            // rocev2 facts, transport 9: answered again, not executed (FLUSH and ATOMIC WRITE [1: rxe]).
+            Operation::CompareSwap | Operation::FetchAdd | Operation::Flush | Operation::AtomicWrite => {
+                qp.resp.slots.repeat_single(frame.bth.psn, frame.info.opcode)
             }
             _ => false,
         };

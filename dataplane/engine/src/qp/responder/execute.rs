@@ -4,14 +4,15 @@ use super::access::Target;
 use super::write;
 use crate::counters::Counter;
 use crate::fault::Fault;
-use crate::memory::{Memory, RegionGone};
-use crate::packet::RxPacket;
+use crate::memory::{Extent, Memory, PersistError, RegionGone};
+use crate::packet::{Payload, RxPacket};
+use crate::placement::Placement;
 use crate::qp::{Ctx, Qp};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use wire::{Ieth, ImmDt, Operation, Reply, packets};
 
 /// Does what the request asks and tells how many PSNs it has. Fails only when memory was deregistered since
-/// the checks.
+/// the checks, or cannot persist what it should.
 pub(super) fn execute<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
@@ -49,8 +50,44 @@ pub(super) fn execute<M: Memory>(
             qp.resp.slots.push_atomic(info.opcode, qp.resp.expected, original);
             qp.counters.count(Counter::RxAtomicRequests);
         }
+        Target::AtomicWrite(at) => {
+            // rocev2 facts, wire 6 [1: rxe]: the bytes as they came, unlike an atomic's operands.
+            let stored = ctx.memory.store(at, eight(&packet.payload));
+            stored.map_err(|RegionGone| Fault::RemoteAccess)?;
+            qp.resp.slots.push_done(info.opcode, qp.resp.expected);
+            qp.counters.count(Counter::RxAtomicWriteRequests);
+        }
+        Target::Flush(extent, placement) => {
+            // Whatever came before it is in memory already: requests are executed one after the other.
+            flush(ctx.memory, extent, placement)?;
+            qp.resp.slots.push_done(info.opcode, qp.resp.expected);
+            qp.counters.count(Counter::RxFlushRequests);
+        }
     }
     Ok(1)
+}
+
+/// The payload of an ATOMIC WRITE, whose length was checked.
+fn eight(payload: &Payload<'_>) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    for (to, from) in bytes.iter_mut().zip(payload.pieces().flatten()) {
+        *to = *from;
+    }
+    bytes
+}
+
+fn flush<M: Memory>(memory: &M, what: Extent, placement: Placement) -> Result<(), Fault> {
+    if placement.contains(Placement::PERSISTENT) {
+        memory.persist(what).map_err(|why| match why {
+            // A right that the memory cannot keep is none.
+            PersistError::Gone(_) | PersistError::Volatile => Fault::RemoteAccess,
+            PersistError::Failed => Fault::FlushFailed,
+        })?;
+    }
+    if placement.contains(Placement::GLOBAL) {
+        memory.make_visible(what).map_err(|RegionGone| Fault::RemoteAccess)?;
+    }
+    Ok(())
 }
 
 fn count_beginning(qp: &mut Qp, packet: &RxPacket<'_>, counter: Counter) {

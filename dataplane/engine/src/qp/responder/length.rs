@@ -1,10 +1,13 @@
 //! Lengths: of the packet, of the message so far, and of what the RETH says (rocev2 facts, wire section 8).
 
+use super::operation;
 use super::write::WriteProgress;
 use crate::fault::Fault;
 use crate::limits::MAX_MESSAGE;
 use crate::packet::RxPacket;
+use crate::placement::FlushLevel;
 use crate::qp::Qp;
+use crate::qp::load::ATOMIC_LEN;
 use wire::{AtomicEth, Bth, Mtu, Operation, Reth};
 
 pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
@@ -14,7 +17,9 @@ pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
         Operation::Send => of_send(qp, packet),
         Operation::Write => of_write(qp, packet, mtu),
         Operation::ReadRequest => reth(packet).map(|_| ()),
-        Operation::CompareSwap | Operation::FetchAdd => aligned(packet),
+        Operation::CompareSwap | Operation::FetchAdd => atomic(packet),
+        Operation::AtomicWrite => atomic_write(packet),
+        Operation::Flush => flush(packet),
         _ => Ok(()),
     }
 }
@@ -53,7 +58,27 @@ fn reth(packet: &RxPacket<'_>) -> Result<Reth, Fault> {
 }
 
 /// rocev2 facts, transport 8: atomics work on aligned addresses.
-fn aligned(packet: &RxPacket<'_>) -> Result<(), Fault> {
-    let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
-    if eth.va % 8 == 0 { Ok(()) } else { Err(Fault::AtomicMisaligned) }
+fn atomic(packet: &RxPacket<'_>) -> Result<(), Fault> {
+    aligned(packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?.va)
+}
+
+/// rocev2 facts, wire 6 and 7: eight bytes, by the RETH too, to an aligned address.
+fn atomic_write(packet: &RxPacket<'_>) -> Result<(), Fault> {
+    let reth = reth(packet)?;
+    if reth.dma_len != ATOMIC_LEN {
+        return Err(Fault::RethLength);
+    }
+    aligned(reth.va)
+}
+
+/// A FLUSH of a range is no longer than a message; that of a region says nothing with its length (rocev2 facts, wire 6).
+fn flush(packet: &RxPacket<'_>) -> Result<(), Fault> {
+    match operation::flush(packet)?.1 {
+        FlushLevel::Range => reth(packet).map(|_| ()),
+        FlushLevel::Region => Ok(()),
+    }
+}
+
+fn aligned(va: u64) -> Result<(), Fault> {
+    if va.is_multiple_of(8) { Ok(()) } else { Err(Fault::AtomicMisaligned) }
 }

@@ -1,4 +1,4 @@
-//! What a request occupies: a receive, or a READ/atomic slot.
+//! What a request occupies: a receive, or a READ/atomic slot (FLUSH and ATOMIC WRITE, too).
 
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -11,7 +11,11 @@ use wire::Operation;
 pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let info = packet.frame.info;
     match info.operation {
-        Operation::ReadRequest | Operation::CompareSwap | Operation::FetchAdd
+        Operation::ReadRequest
+        | Operation::CompareSwap
+        | Operation::FetchAdd
+        | Operation::Flush
+        | Operation::AtomicWrite
             if !qp.resp.slots.has_room() =>
         {
             Err(Fault::TooManyRdAtomic)

@@ -32,7 +32,7 @@ struct Any {
 fn packets() -> impl Strategy<Value = Vec<Any>> {
     // Two in three opcodes are ones of the three services, or messages would never get anywhere.
     let opcode = prop_oneof![0u8..0x20, prop_oneof![0x20u8..0x2C, 0x64u8..0x66], any::<u8>()];
-    let payload = prop_oneof![Just(0usize), Just(256), 1usize..9, 0usize..4200];
+    let payload = prop_oneof![Just(0usize), Just(256), Just(8), 1usize..9, 0usize..4200];
     let psn = prop_oneof![4 => Just(None), 1 => (-6i32..6).prop_map(Some), 1 => any::<i32>().prop_map(Some)];
     let one = (
         opcode,
@@ -66,7 +66,7 @@ struct Regions {
 }
 
 fn regions(rig: &mut Rig) -> Regions {
-    let granted = rig.region(1024, ALL);
+    let granted = rig.region(1024, ALL | Access::FLUSH_GLOBAL | Access::FLUSH_PERSISTENT);
     let receive = rig.region(1024, Access::LOCAL_WRITE);
     let others = [
         rig.region(1024, Access::LOCAL_WRITE),
@@ -102,7 +102,8 @@ fn frame(rig: &Rig, regions: &Regions, any: &Any) -> Vec<u8> {
             ext = ext.with(wire::XrcEth { srqn: 0 })
         }
         if has(K::Feth) {
-            ext = ext.with(wire::Feth { plt: 1, sel: 0 })
+            let (plt, sel) = (any.headers.va as u8 & 3, any.headers.len as u8 & 1);
+            ext = ext.with(wire::Feth { plt, sel })
         }
         if has(K::Reth) {
             ext = ext.with(reth)

@@ -2,6 +2,7 @@
 
 use super::help::*;
 use crate::fault::Answer;
+use wire::Feth;
 
 /// A packet that has this fault and no earlier one; what it needs is posted and registered before.
 fn provoke(rig: &mut Rig, fault: Fault) -> Packet {
@@ -11,7 +12,10 @@ fn provoke(rig: &mut Rig, fault: Fault) -> Packet {
         Fault::PsnAhead => rig.packet(Write, Only, FIRST + 1, &[]).with(reth(&target, 0, 0)),
         Fault::NoReceive => rig.packet(Send, Only, FIRST, &[]),
         Fault::OpcodeSequence => rig.packet(Send, Middle, FIRST, &bytes(MTU)),
-        Fault::OpcodeUnsupported => rig.packet(AtomicWrite, Only, FIRST, &[0; 8]).with(reth(&target, 0, 8)),
+        Fault::OpcodeUnsupported => {
+            let nowhere = Feth { plt: 0, sel: 0 };
+            rig.packet(Flush, Only, FIRST, &[]).with(nowhere).with(reth(&target, 0, 8))
+        }
         Fault::OperationNotEnabled => {
             let qp_without_atomics = ALL - Access::REMOTE_ATOMIC;
             *rig = Rig::with(QpType::Rc, QpState::Rts, QpAttr { access: qp_without_atomics, ..attributes() });
@@ -41,6 +45,13 @@ fn provoke(rig: &mut Rig, fault: Fault) -> Packet {
         Fault::InvalidateRefused => {
             rig.post_recv(1, &[]);
             rig.packet(SendInv, Only, FIRST, &[]).with(Ieth { rkey: target.rkey() })
+        }
+        Fault::FlushFailed => {
+            let target = rig.region(1024, Access::FLUSH_PERSISTENT);
+            rig.memory.make_durable(target.id);
+            rig.memory.fail_storage(true);
+            let persistent = Feth { plt: 2, sel: 0 };
+            rig.packet(Flush, Only, FIRST, &[]).with(persistent).with(reth(&target, 0, 8))
         }
     }
 }
@@ -138,15 +149,22 @@ fn each_operation_has_its_own_right() {
         (Write, Access::REMOTE_WRITE),
         (ReadRequest, Access::REMOTE_READ),
         (CompareSwap, Access::REMOTE_ATOMIC),
+        (AtomicWrite, Access::REMOTE_WRITE),
+        (Flush, Access::FLUSH_GLOBAL),
     ];
     for (op, right) in operations {
-        for access in [ALL, right, ALL - right, Access::empty()] {
+        let all = ALL | Access::FLUSH_GLOBAL;
+        for access in [all, right, all - right, Access::empty()] {
             let mut rig = Rig::with(QpType::Rc, QpState::Rts, QpAttr { access, ..attributes() });
-            let packet = rig.packet(op, Only, FIRST, &[]);
+            let packet = rig.packet(op, Only, FIRST, if op == AtomicWrite { &[0; 8] } else { &[] });
             let packet = match op {
                 CompareSwap => {
                     packet.with(AtomicEth { va: 0, rkey: RKey::new(1), swap_or_add: 0, compare: 0 })
                 }
+                Flush => {
+                    packet.with(Feth { plt: 1, sel: 0 }).with(Reth { va: 0, rkey: RKey::new(1), dma_len: 0 })
+                }
+                AtomicWrite => packet.with(Reth { va: 0, rkey: RKey::new(1), dma_len: 8 }),
                 _ => packet.with(Reth { va: 0, rkey: RKey::new(1), dma_len: 0 }),
             };
             let sent = rig.answer(&packet.ack_req());

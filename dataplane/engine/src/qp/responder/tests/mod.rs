@@ -4,9 +4,11 @@
 mod admission;
 mod any_packet;
 mod atomic;
+mod atomic_write;
 mod drops;
 mod duplicates;
 mod faults;
+mod flush;
 mod help;
 mod order;
 mod read;
