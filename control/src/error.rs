@@ -125,9 +125,6 @@ pub enum ResolveError {
         /// Why not.
         why: crate::net::RouteError,
     },
-    /// It is an address of our own.
-    #[error("{0} is this port's own address; a port does not send to itself, use a second one")]
-    Own(IpAddr),
     /// Nobody answers.
     #[error("{0} does not answer; check that the peer is up and on this link (ping it), and the VLAN")]
     Unreachable(IpAddr),

@@ -2,7 +2,7 @@
 
 use super::port::PortCore;
 use crate::error::ResolveError;
-use crate::net::{self, Interface, NextHop, Resolution};
+use crate::net::{self, Interface, Resolution};
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
 use std::net::IpAddr;
@@ -97,9 +97,6 @@ impl PortCore {
             let mut interface = self.network.lock();
             let route =
                 interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
-            if route.next_hop == NextHop::Local {
-                return Err(ResolveError::Own(destination));
-            }
             let source = match sgid_index {
                 None => route.source,
                 Some(index) => source_of(&interface, index, destination)?,

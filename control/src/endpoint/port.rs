@@ -141,7 +141,8 @@ impl PortCore {
     pub fn publish_addresses(&self) -> Result<(), CallError> {
         let gids: Vec<Gid> = self.network.lock().gids().iter().map(|(_, entry)| entry.gid).collect();
         let kept = &gids[..gids.len().min(AddressSet::MAX_GIDS)];
-        let addresses = AddressSet::new(&[self.facts.mac], kept).unwrap_or_default();
+        let mut addresses = AddressSet::new(&[self.facts.mac], kept).unwrap_or_default();
+        addresses.vlan = self.facts.vlan.unwrap_or(0);
         self.everywhere(|lane| Command::SetAddresses { lane, addresses: Box::new(addresses.clone()) })
     }
 

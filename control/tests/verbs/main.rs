@@ -7,6 +7,7 @@ mod datagrams;
 mod destroying;
 mod devices;
 mod fast_registration;
+mod loopback;
 mod messages;
 mod network;
 mod numbers;

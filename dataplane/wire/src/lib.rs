@@ -70,7 +70,7 @@ pub use packet::{ExtHeaders, MAX_HEADERS_LEN, MAX_OVERHEAD, TxHeaders, build_fra
 pub use sport::{
     flow_label_of_ports, flow_label_of_qpns, udp_sport, udp_sport_of_flow_label, udp_sport_of_qpn,
 };
-pub use template::{Addressing, HeaderTemplate, MixedFamilies, RoceVersion};
+pub use template::{Addressing, HeaderTemplate, MixedFamilies, Reach, RoceVersion};
 pub use types::{
     Gid, LKey, Mac, Msn, Mtu, OutOfRange, PKey, ParseGidError, ParseMacError, Psn, QKey, Qpn, RKey, packets,
 };

@@ -47,6 +47,17 @@ pub struct Addressing {
     pub udp_sport: u16,
 }
 
+/// How far a packet has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Another station on the link.
+    Wire,
+    /// The station that sends it: source and destination MAC are the same.
+    Own,
+    /// A group, to which the sender's own station may belong too.
+    Group,
+}
+
 /// In v2, one GID is an IPv4 address and the other is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MixedFamilies;
@@ -60,6 +71,15 @@ impl std::fmt::Display for MixedFamilies {
 impl std::error::Error for MixedFamilies {}
 
 impl Addressing {
+    /// How far its packets go.
+    pub fn reach(&self) -> Reach {
+        match () {
+            _ if self.dmac == self.smac => Reach::Own,
+            _ if self.dmac.is_multicast() => Reach::Group,
+            _ => Reach::Wire,
+        }
+    }
+
     /// What carries the BTH.
     pub fn network(&self) -> Result<Network, MixedFamilies> {
         match (self.version, self.src.is_v4(), self.dst.is_v4()) {
@@ -78,6 +98,7 @@ pub struct HeaderTemplate {
     len: u8,
     l3: u8,
     network: Network,
+    reach: Reach,
     /// IPv4: sum of the header with lengths, identification and checksum zero.
     ip_sum: OnesComplement,
     /// CRC of the masked headers with lengths and identification zero.
@@ -116,7 +137,15 @@ impl HeaderTemplate {
         let mut masked = bytes;
         mask_headers(network, &mut masked[l3..len]);
         let crc = update(Icrc::start().value(), &masked[l3..len]);
-        Ok(HeaderTemplate { bytes, len: len as u8, l3: l3 as u8, network, ip_sum, crc })
+        Ok(HeaderTemplate {
+            bytes,
+            len: len as u8,
+            l3: l3 as u8,
+            network,
+            reach: addressing.reach(),
+            ip_sum,
+            crc,
+        })
     }
 
     /// Bytes of the headers.
@@ -129,6 +158,46 @@ impl HeaderTemplate {
     /// What carries the BTH.
     pub const fn network(&self) -> Network {
         self.network
+    }
+
+    /// How far its packets go.
+    #[inline]
+    pub const fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// The destination GID.
+    pub fn dst(&self) -> Gid {
+        let l3 = &self.bytes[self.l3 as usize..];
+        match (self.network, l3[16..].first_chunk::<4>(), l3[24..].first_chunk::<16>()) {
+            (Network::V4, Some(address), _) => Gid::from_v4(*address),
+            (_, _, Some(gid)) => Gid(*gid),
+            // Every network header is longer.
+            (..) => Gid::UNSPECIFIED,
+        }
+    }
+
+    /// The UDP source port; 0 for RoCE v1.
+    pub fn udp_sport(&self) -> u16 {
+        let at = self.udp();
+        if self.network.udp_len() == 0 { 0 } else { u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]) }
+    }
+
+    /// The same headers with another UDP source port; RoCE v1 has none, and stays as it is.
+    #[inline]
+    pub fn with_udp_sport(&self, sport: u16) -> HeaderTemplate {
+        let mut changed = *self;
+        if self.network.udp_len() != 0 {
+            let at = self.udp();
+            changed.bytes[at..at + 2].copy_from_slice(&sport.to_be_bytes());
+            // CRCs of equally long strings add up: out with the old port, in with the new.
+            changed.crc ^= UDP_SPORT.of(self.udp_sport()) ^ UDP_SPORT.of(sport);
+        }
+        changed
+    }
+
+    const fn udp(&self) -> usize {
+        self.l3 as usize + self.network.header_len()
     }
 
     /// Writes the headers of a packet to the beginning of `out` and gives their length. `transport_len` is what follows
@@ -254,4 +323,5 @@ static IPV4_LEN: Field = Field::at(2, Ipv4Header::LEN + UdpHeader::LEN);
 static IPV4_ID: Field = Field::at(4, Ipv4Header::LEN + UdpHeader::LEN);
 static IPV6_LEN: Field = Field::at(4, Ipv6Header::LEN + UdpHeader::LEN);
 static GRH_LEN: Field = Field::at(4, Ipv6Header::LEN);
+static UDP_SPORT: Field = Field::at(0, UdpHeader::LEN);
 static UDP_LEN: Field = Field::at(4, UdpHeader::LEN);

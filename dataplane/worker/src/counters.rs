@@ -9,6 +9,10 @@ use wire::FrameError;
 pub enum Drop {
     /// RoCE for an address that is not ours.
     NotOurAddress,
+    /// From the wire, but with one of our own addresses as its source: forged, or a group's packet that came back.
+    OwnSource,
+    /// RoCE of another VLAN than the port's, tagged where no tag belongs, or without one where one does.
+    OtherVlan,
     /// More segments than one packet may come in.
     TooManySegments,
     /// For the control thread, whose ring is full.
@@ -21,13 +25,22 @@ pub enum Drop {
 
 impl Drop {
     /// Every reason, in the order of their numbers.
-    pub const ALL: &'static [Drop] =
-        &[Drop::NotOurAddress, Drop::TooManySegments, Drop::SlowPathFull, Drop::HandoffFull, Drop::MoveFull];
+    pub const ALL: &'static [Drop] = &[
+        Drop::NotOurAddress,
+        Drop::OwnSource,
+        Drop::OtherVlan,
+        Drop::TooManySegments,
+        Drop::SlowPathFull,
+        Drop::HandoffFull,
+        Drop::MoveFull,
+    ];
 
     /// The name to count it by.
     pub fn name(self) -> &'static str {
         match self {
             Drop::NotOurAddress => "drop_not_our_address",
+            Drop::OwnSource => "drop_own_source",
+            Drop::OtherVlan => "drop_other_vlan",
             Drop::TooManySegments => "drop_too_many_segments",
             Drop::SlowPathFull => "drop_slow_path_full",
             Drop::HandoffFull => "drop_handoff_full",
@@ -47,6 +60,8 @@ pub struct Traffic {
     pub tx_frames: u64,
     /// Their bytes.
     pub tx_bytes: u64,
+    /// Packets to ourselves, which no port saw.
+    pub looped: u64,
     /// Frames given to the control thread.
     pub slow: u64,
     /// Frames given to another worker.
@@ -60,12 +75,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    fn named(&self) -> [(&'static str, u64); 9] {
+    fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("rx_frames", self.rx_frames),
             ("rx_bytes", self.rx_bytes),
             ("tx_frames", self.tx_frames),
             ("tx_bytes", self.tx_bytes),
+            ("looped_frames", self.looped),
             ("slow_path_frames", self.slow),
             ("handed_over_frames", self.handed_over),
             ("moved_in_qps", self.moved_in),

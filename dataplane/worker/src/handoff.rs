@@ -150,6 +150,8 @@ impl Lane {
         self.counters.traffic.handed_over += 1;
         self.moves.rouse[home] = true;
         let connected = matches!(frame.info.service, Service::Rc | Service::Uc);
+        // Two QPs of the port that are connected to each other would change places for ever.
+        let connected = connected && frame.smac != frame.dmac;
         let room = self.posters.len() + self.moves.awaited.len() < self.config.max_qps;
         if connected && room && self.moves.count_run(qpn) && ring.push(Parcel::Ask(qpn)).is_ok() {
             self.moves.awaited.push(Awaited { qpn, until: now + ANSWER_NS });

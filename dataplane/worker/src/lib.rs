@@ -9,6 +9,7 @@
 //! | frames that are not RoCE for us | `slow.rs` |
 //! | poll transmit → seal | `sink.rs` |
 //! | tx burst | `tx.rs` |
+//! | packets to ourselves, turned round before the port | `loopback.rs` |
 //! | doorbells | `doorbell.rs` |
 //! | commands | `command.rs`, executed in `execute.rs` |
 //! | nothing to do | `idle.rs` |
@@ -35,6 +36,7 @@ mod handoff;
 mod idle;
 mod lane;
 mod link;
+mod loopback;
 mod rx;
 mod sink;
 mod slow;

@@ -21,6 +21,15 @@ const MAX_SEGMENTS: usize = 36;
 /// that wrote them, in about the time that so many take.
 const AHEAD: usize = 6;
 
+/// Where a frame comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The port.
+    Wire,
+    /// This worker sent it to the port's own address.
+    Own,
+}
+
 /// What becomes of a frame.
 #[derive(Debug)]
 enum Fate {
@@ -37,7 +46,7 @@ enum Fate {
 /// A burst and what becomes of each frame; empty between polls.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    burst: MbufBurst<RX_BURST>,
+    pub burst: MbufBurst<RX_BURST>,
     fates: ArrayVec<Fate, RX_BURST>,
 }
 
@@ -49,7 +58,8 @@ impl Lane {
         let mut received = self.received.take().unwrap_or_default();
         let count = self.rx.burst(&mut received.burst);
         if count != 0 {
-            self.parse_burst(&mut received);
+            self.counters.traffic.rx_frames += count as u64;
+            self.parse_burst(&mut received, Origin::Wire);
             self.execute_burst(now, &mut received);
         }
         self.received = Some(received);
@@ -57,7 +67,7 @@ impl Lane {
     }
 
     /// First pass: parse, iCRC, addresses, and where the QP is.
-    fn parse_burst(&mut self, received: &mut Received) {
+    pub(crate) fn parse_burst(&mut self, received: &mut Received, origin: Origin) {
         let burst = received.burst.as_slice();
         burst.iter().for_each(Mbuf::prefetch);
         burst.iter().take(AHEAD).for_each(Mbuf::prefetch_head);
@@ -65,21 +75,34 @@ impl Lane {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_head();
             }
-            self.counters.traffic.rx_frames += 1;
-            self.counters.traffic.rx_bytes += mbuf.pkt_len() as u64;
+            if origin == Origin::Wire {
+                self.counters.traffic.rx_bytes += mbuf.pkt_len() as u64;
+            }
             let fate = match check(mbuf) {
                 Err(reason) => {
                     self.counters.count_frame_error(reason);
                     if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
                 }
-                Ok(frame) if !self.addresses.holds(&frame) => {
-                    self.counters.count_drop(Drop::NotOurAddress);
-                    Fate::Dropped
-                }
-                Ok(frame) if self.is_local(&frame) => Fate::Local(frame),
-                Ok(frame) => Fate::Away(frame),
+                Ok(frame) => match self.admit(mbuf, &frame, origin) {
+                    Err(reason) => {
+                        self.counters.count_drop(reason);
+                        Fate::Dropped
+                    }
+                    Ok(()) if self.is_local(&frame) => Fate::Local(frame),
+                    Ok(()) => Fate::Away(frame),
+                },
             };
             received.fates.push(fate);
+        }
+    }
+
+    /// Whether a good frame is for us.
+    #[inline]
+    fn admit(&self, mbuf: &Mbuf, frame: &Frame, origin: Origin) -> Result<(), Drop> {
+        self.addresses.admits(frame)?;
+        match origin {
+            Origin::Wire => self.addresses.admits_from_wire(frame, mbuf.stripped_vlan()),
+            Origin::Own => Ok(()),
         }
     }
 
@@ -91,7 +114,7 @@ impl Lane {
     }
 
     /// Second pass: what is ours goes to the engine, in order; then the rest leaves.
-    fn execute_burst(&mut self, now: Nanos, received: &mut Received) {
+    pub(crate) fn execute_burst(&mut self, now: Nanos, received: &mut Received) {
         let mut leaving = false;
         for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates) {
             match fate {

@@ -6,7 +6,7 @@ use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, TxPacket};
 use memory::HostMemory;
 use std::ops::Range;
-use wire::{Bth, ICRC_LEN, Icrc, TxHeaders, write_headers};
+use wire::{Bth, ICRC_LEN, Icrc, Reach, TxHeaders, write_headers};
 
 /// Buffers whose beginnings are on their way to the cache while one is written: most recently the receiver had them.
 const AHEAD: usize = 6;
@@ -20,7 +20,8 @@ pub(crate) struct BurstSink<'a> {
 impl PacketSink for BurstSink<'_> {
     #[inline]
     fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-        if self.outgoing.burst.is_full() {
+        let own = packet.template.reach() == Reach::Own;
+        if if own { self.outgoing.looped.is_full() } else { self.outgoing.burst.is_full() } {
             return Err(SinkError::Full);
         }
         let Some(mut mbuf) = self.fresh_buffer() else { return Err(SinkError::Full) };
@@ -28,7 +29,11 @@ impl PacketSink for BurstSink<'_> {
         match seal(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf) {
             Ok(()) => {
                 // There is room, as seen above.
-                let _ = self.outgoing.burst.push(mbuf);
+                if own {
+                    self.outgoing.looped.push(mbuf);
+                } else {
+                    let _ = self.outgoing.burst.push(mbuf);
+                }
                 Ok(())
             }
             // The buffer goes home by its drop: this ends a request, so it is rare.

@@ -1,6 +1,7 @@
 //! Transmit: the engine fills a burst, the port takes it. What it does not take stays in front, in order.
 
 use crate::lane::Lane;
+use crate::loopback::Loopback;
 use crate::sink::BurstSink;
 use dpdk::{MbufBurst, Mempool};
 use engine::Nanos;
@@ -20,6 +21,8 @@ const FLUSH_TRIES: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub burst: MbufBurst<TX_BURST>,
+    /// Sealed packets to ourselves.
+    pub looped: Loopback,
     /// Empty buffers, taken from the pool in bulk.
     pub fresh: MbufBurst<TX_BURST>,
     pub pool: Arc<Mempool>,
@@ -30,11 +33,12 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub fn new(pool: Arc<Mempool>, memory: HostMemory) -> Outgoing {
-        Outgoing { burst: MbufBurst::new(), fresh: MbufBurst::new(), pool, memory, ip_id: 0 }
+        let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), MbufBurst::new());
+        Outgoing { burst, looped, fresh, pool, memory, ip_id: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.burst.is_empty()
+        self.burst.is_empty() && self.looped.is_empty()
     }
 }
 
@@ -49,7 +53,7 @@ impl Lane {
                     BurstSink { outgoing: &mut self.outgoing, traffic: &mut self.counters.traffic };
                 self.engine.poll_transmit(now, &mut sink);
             }
-            if self.outgoing.is_empty() {
+            if self.outgoing.burst.is_empty() {
                 break;
             }
             let all = self.flush_burst(&mut sent);
@@ -57,13 +61,13 @@ impl Lane {
                 break;
             }
         }
-        sent
+        sent || !self.outgoing.looped.is_empty()
     }
 
     /// Sends what is sealed, for a bounded number of tries.
     pub(crate) fn flush(&mut self) {
         for _ in 0..FLUSH_TRIES {
-            if self.outgoing.is_empty() {
+            if self.outgoing.burst.is_empty() {
                 break;
             }
             self.flush_burst(&mut false);

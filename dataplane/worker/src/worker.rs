@@ -49,6 +49,7 @@ impl Worker {
         let mut busy = false;
         for lane in &mut self.lanes {
             busy |= lane.receive(now);
+            busy |= lane.receive_looped(now);
             busy |= lane.take_handed_over(now);
             busy |= lane.answer_doorbells(now);
             busy |= lane.transmit(now);

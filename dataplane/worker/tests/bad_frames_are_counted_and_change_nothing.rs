@@ -8,7 +8,7 @@ use common::{Driven, Endpoint, Place, Shape, Side, settle, sides};
 use engine::QpType;
 use std::net::Ipv4Addr;
 use wire::{Bth, ExtHeaders, FrameError, Gid, Mac, Mtu, OnesComplement, Psn, Qpn, RKey, Reth, RoceVersion};
-use worker::Drop;
+use worker::{AddressSet, Command, Drop};
 
 const QPN: Qpn = Qpn::new(0x77);
 
@@ -136,6 +136,36 @@ fn frames_for_other_addresses_are_counted() {
         assert_eq!(driven.end.counters(0).dropped(Drop::NotOurAddress), count);
     }
     assert_eq!(mr.bytes(0, 64), [0; 64]);
+}
+
+/// A tag with VLAN 0 carries a priority only: untagged ports take it, ports in a VLAN do not.
+#[test]
+fn frames_of_another_vlan_are_counted() {
+    let (mut peer, driven, _qp, mr) = rig("vlans");
+    let tagged = |vid| {
+        let way = wire::Addressing { vlan: Some(wire::Vlan::new(3, vid)), ..way(peer.at, peer.peer) };
+        write_by(&way, &mr, &[7; 64])
+    };
+    let untagged = write(peer.at, peer.peer, &mr, &[7; 64]);
+    let (tagged_0, tagged_6, tagged_7) = (tagged(0), tagged(6), tagged(7));
+    for (vlan, frame, dropped) in [
+        (0, &tagged_7, 1),
+        (7, &untagged, 2),
+        (7, &tagged_0, 3),
+        (7, &tagged_6, 4),
+        (7, &tagged_7, 4),
+        (0, &untagged, 4),
+        (0, &tagged_0, 4),
+    ] {
+        let mut addresses = AddressSet::new(&[peer.peer.mac], &[peer.peer.gid]).unwrap();
+        addresses.vlan = vlan;
+        let command = Command::SetAddresses { lane: 0, addresses: Box::new(addresses) };
+        common::done(driven.end.handles[0].call(command));
+        peer.send(0, std::slice::from_ref(frame));
+        settle(&[&driven]);
+        assert_eq!(driven.end.counters(0).dropped(Drop::OtherVlan), dropped, "VLAN {vlan}");
+    }
+    assert_eq!(peer.receive(0).len(), 3, "each of the others was answered");
 }
 
 #[test]

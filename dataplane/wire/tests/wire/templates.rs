@@ -108,6 +108,31 @@ proptest! {
         let expected = crc32fast::hash(&[&[0xFF; 8], &bytes[l3..template.len()]].concat());
         prop_assert_eq!(template.icrc(ip_id, transport_len).value(), expected);
     }
+
+    /// A template with another source port is the one that is made with it, CRC included.
+    #[test]
+    fn the_source_port_can_be_changed(a in addressing(), sport: u16) {
+        let changed = HeaderTemplate::new(&a).expect("GIDs of one family").with_udp_sport(sport);
+        let made = HeaderTemplate::new(&Addressing { udp_sport: sport, ..a }).expect("GIDs of one family");
+        let v1 = a.version == RoceVersion::V1;
+        prop_assert_eq!(changed.udp_sport(), if v1 { 0 } else { sport });
+        let (mut one, mut other) = (vec![0; changed.len()], vec![0; made.len()]);
+        changed.emit(&mut one, 1, 100);
+        made.emit(&mut other, 1, 100);
+        prop_assert_eq!(one, other);
+        prop_assert_eq!(changed.icrc(1, 100).value(), made.icrc(1, 100).value());
+        prop_assert_eq!(changed.dst(), a.dst);
+    }
+}
+
+#[test]
+fn the_macs_tell_how_far_packets_go() {
+    let a = addressing_v4();
+    let reach = |a: Addressing| (a.reach(), HeaderTemplate::new(&a).expect("one family").reach());
+    assert_eq!(reach(a), (Reach::Wire, Reach::Wire));
+    assert_eq!(reach(Addressing { dmac: a.smac, ..a }), (Reach::Own, Reach::Own));
+    let group = Addressing { dmac: Mac([0x01, 0, 0x5E, 1, 2, 3]), ..a };
+    assert_eq!(reach(group), (Reach::Group, Reach::Group));
 }
 
 #[test]

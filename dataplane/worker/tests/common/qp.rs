@@ -8,7 +8,7 @@ use engine::{
 };
 use memory::Buffer;
 use std::sync::Arc;
-use wire::{LKey, Mtu, Psn, QKey, Qpn, RKey};
+use wire::{Addressing, LKey, Mtu, Psn, QKey, Qpn, RKey};
 use worker::{Command, QpSnapshot, Reply};
 
 /// First PSN of both directions: the 24 bits wrap soon.
@@ -82,6 +82,11 @@ impl Endpoint {
 
     /// RESET → INIT → RTR → RTS towards a QP of the peer.
     pub fn connect(&self, qp: &TestQp, peer: Qpn, mtu: Mtu) {
+        self.connect_by(&way(self.at, self.peer), qp, peer, mtu);
+    }
+
+    /// RESET → INIT → RTR → RTS towards a QP on the other end of a way.
+    pub fn connect_by(&self, way: &Addressing, qp: &TestQp, peer: Qpn, mtu: Mtu) {
         use QpAttrMask as M;
         let init = M::STATE | M::PKEY_INDEX | M::PORT | M::ACCESS;
         let mut rtr = M::STATE | M::AV | M::PATH_MTU | M::DEST_QPN | M::RQ_PSN;
@@ -94,7 +99,7 @@ impl Endpoint {
             let attr = QpAttr {
                 state,
                 access: Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
-                path: Some(way(self.at, self.peer)),
+                path: Some(*way),
                 path_mtu: mtu,
                 dest_qpn: peer,
                 rq_psn: Psn::new(PSN),
