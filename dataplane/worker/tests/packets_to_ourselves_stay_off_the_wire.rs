@@ -126,3 +126,19 @@ fn a_frame_from_the_wire_with_our_own_source_is_dropped() {
     settle(&[&driven]);
     assert_eq!(qp.receives.len(), 1);
 }
+
+/// A long message does not take the pool's buffers: what is not turned round yet waits in the send queue.
+#[test]
+fn the_ring_of_looped_packets_is_bounded() {
+    let (_peer, driven) = rig("bounded");
+    let (a, _b) = connected(&driven, QpType::Uc, [0, 0]);
+    let mr = driven.end.register(0x10, 1 << 20);
+    driven.end.post(&a, 1, SendOp::Write(mr.remote(0)), sges(&[mr.sge(0, 1 << 20)]));
+    let mut before = 0;
+    while before < 1024 {
+        driven.workers[0].poll_once();
+        let looped = driven.end.counters(0).traffic.looped;
+        assert!(looped - before <= 128 * 2, "the call for the counters polled too");
+        before = looped;
+    }
+}
