@@ -3,6 +3,7 @@
 #
 #   setup.sh build    what the build needs
 #   setup.sh test     and what the tests need
+#   setup.sh interop  and a Linux guest with Soft-RoCE: some minutes for its kernel, the first time
 #
 # It installs packages and a Rust toolchain, nothing else: hugepages, drivers and network settings stay as they are.
 set -euo pipefail
@@ -12,6 +13,9 @@ cd "$(dirname "$0")/.."
 build_packages=(build-essential pkg-config libclang-dev libdpdk-dev)
 # demo-tap and the tests make namespaces and taps (iproute2), ping them, and let foreign tools read our packets.
 test_packages=(iproute2 iputils-ping tcpdump tshark python3 python3-scapy)
+
+# What the guest's kernel is built with, and the programs that run in it. They are installed here and copied.
+interop_packages=(flex bison bc xz-utils cpio ibverbs-utils ibverbs-providers perftest rdmacm-utils)
 
 say() { echo "setup: $*" >&2; }
 
@@ -109,8 +113,18 @@ test)
     install_rust
     install_nextest
     ;;
+interop)
+    scripts/setup.sh test
+    # Elsewhere the tests that need the guest say so and are counted as skipped.
+    if reason=$(scripts/interop/guest.sh possible); then
+        install_packages "${interop_packages[@]}"
+        scripts/interop/guest.sh build
+    else
+        say "no Linux guest: $reason"
+    fi
+    ;;
 *)
-    echo "usage: $0 build|test" >&2
+    echo "usage: $0 build|test|interop" >&2
     exit 2
     ;;
 esac
