@@ -5,6 +5,7 @@ use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
 use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable, NumberMap};
+use crate::mw::MemoryWindow;
 use crate::packet::{PacketSink, RxPacket};
 use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, admit};
 use crate::sched::Scheduler;
@@ -79,6 +80,16 @@ impl<M: Memory> Engine<M> {
         self.keys.remove(index)
     }
 
+    /// Makes a memory window's key known here.
+    pub fn add_mw(&mut self, window: Arc<MemoryWindow>) {
+        self.keys.insert_window(window);
+    }
+
+    /// Forgets the window with this index (key >> 8), and frees it: in other engines its key is dead from now on, too.
+    pub fn remove_mw(&mut self, index: u32) -> Option<Arc<MemoryWindow>> {
+        self.keys.remove_window(index)
+    }
+
     /// Creates a QP in RESET.
     pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
         self.place(Box::new(Qp::new(init))).map(|_| ()).map_err(|(_, why)| why)
@@ -114,11 +125,15 @@ impl<M: Memory> Engine<M> {
         self.qps[slot as usize].take()
     }
 
-    /// Destroys a QP; its requests vanish without completions. False when there is none.
+    /// Destroys a QP; its requests vanish without completions, and windows of type 2 that it has bound are free. False when there
+    /// is none.
     pub fn destroy_qp(&mut self, qpn: Qpn) -> bool {
         match self.detach_qp(qpn) {
             Some(mut qp) => {
                 qp.reset();
+                if qp.has_windows {
+                    self.keys.leave(qpn);
+                }
                 self.counters.merge(&qp.counters);
                 true
             }

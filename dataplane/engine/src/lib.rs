@@ -13,7 +13,7 @@
 //! | which fault is answered how | `fault.rs` |
 //! | who makes a NAK | `qp/respond.rs` |
 //! | which QP move is legal | `qp/transition.rs` |
-//! | who may touch which memory | `mr.rs` |
+//! | who may touch which memory | `mr.rs`, `mw.rs` |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -25,6 +25,7 @@ pub mod fault;
 pub mod limits;
 pub mod memory;
 pub mod mr;
+pub mod mw;
 pub mod packet;
 pub mod placement;
 pub mod qp;
@@ -34,6 +35,7 @@ pub mod status;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
 pub mod timer;
+mod versioned;
 pub mod wr;
 
 pub use access::Access;
@@ -41,7 +43,8 @@ pub use counters::{Counter, Counters, DropReason};
 pub use engine::{Engine, EngineConfig};
 pub use event::{AsyncEvent, EventKind, EventQueue};
 pub use memory::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
-pub use mr::{KeyFault, MemoryRegion, MrTable, PdId};
+pub use mr::{KeyFault, KeyUser, MemoryRegion, MrTable, PdId};
+pub use mw::{BindError, Binding, MemoryWindow, MwType};
 pub use packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
 pub use placement::{FlushLevel, Placement};
 pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};

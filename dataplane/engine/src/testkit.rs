@@ -16,6 +16,7 @@ use crate::engine::{Engine, EngineConfig};
 use crate::event::{AsyncEvent, EventQueue};
 use crate::memory::{Memory, RegionGone, RegionId};
 use crate::mr::{MemoryRegion, PdId};
+use crate::mw::{Binding, MemoryWindow, MwType};
 use crate::packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
 use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
 use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
@@ -178,6 +179,12 @@ impl Region {
     /// Its key for the peer.
     pub fn rkey(&self) -> RKey {
         RKey::new(self.mr.key())
+    }
+
+    /// `len` bytes of it, for a memory window.
+    pub fn binding(&self, offset: u64, len: u64, access: Access) -> Binding {
+        let (mr, mr_key) = (Arc::clone(&self.mr), self.mr.key());
+        Binding { mr, mr_key, addr: self.addr + offset, len, access }
     }
 
     /// A piece of it.
@@ -389,6 +396,13 @@ impl Rig {
         let mr = MemoryRegion::fast(PD, id, self.next_key(), len as u64);
         mr.register(PD, RKey::new(mr.key()), addr, len as u64, access).expect("the region is free");
         self.register(id, mr, addr)
+    }
+
+    /// A memory window that is not bound.
+    pub fn window(&mut self, pd: PdId, mw_type: MwType) -> Arc<MemoryWindow> {
+        let mw = Arc::new(MemoryWindow::new(pd, mw_type, self.next_key()));
+        self.engine.add_mw(Arc::clone(&mw));
+        mw
     }
 
     fn next_key(&mut self) -> u32 {

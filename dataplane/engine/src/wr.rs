@@ -2,6 +2,7 @@
 
 use crate::limits::{MAX_INLINE, MAX_SGE};
 use crate::mr::MemoryRegion;
+use crate::mw::{Binding, MemoryWindow};
 use crate::placement::{FlushLevel, Placement};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
@@ -120,8 +121,21 @@ pub enum SendOp {
     },
     /// Invalidates a local key: a fast-registered region becomes free. Nothing goes on the wire.
     LocalInv(RKey),
+    /// Binds a memory window, or unbinds one of type 1. Nothing goes on the wire.
+    BindMw(Arc<Bind>),
     /// Fast registration: gives a free region its range, rights and low key byte. Nothing goes on the wire.
     RegMr(Arc<FastReg>),
+}
+
+/// The bind of a memory window.
+#[derive(Debug)]
+pub struct Bind {
+    /// The window.
+    pub mw: Arc<MemoryWindow>,
+    /// The key it gets; only the low 8 bits may differ from its own.
+    pub key: RKey,
+    /// To what. None, or no bytes, unbinds a window of type 1.
+    pub to: Option<Binding>,
 }
 
 /// A fast registration.

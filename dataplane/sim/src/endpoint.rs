@@ -3,8 +3,8 @@
 use crate::memory::VecMemory;
 use crate::sink::FrameSink;
 use engine::{
-    Access, Counters, Engine, EngineConfig, EventQueue, MemoryRegion, Nanos, Payload, PdId, RegionId,
-    RxPacket, Sge,
+    Access, Binding, Counters, Engine, EngineConfig, EventQueue, MemoryRegion, MemoryWindow, MwType, Nanos,
+    Payload, PdId, RegionId, RxPacket, Sge,
 };
 use std::sync::Arc;
 use wire::{Frame, FrameError, Gid, LKey, Mac, Qpn, RKey};
@@ -40,6 +40,11 @@ impl Region {
     /// Its key for a peer.
     pub fn rkey(&self) -> RKey {
         RKey::new(self.mr.key())
+    }
+
+    /// `len` bytes of it, for a memory window.
+    pub fn binding(&self, offset: u64, len: u64, access: Access) -> Binding {
+        Binding { mr: self.mr.clone(), mr_key: self.mr.key(), addr: self.addr + offset, len, access }
     }
 
     /// A piece of it, for local use.
@@ -117,6 +122,15 @@ impl Endpoint {
         let id = self.memory.add(content);
         let mr = Arc::new(MemoryRegion::fast(PD, id, key, len));
         self.add(Region { endpoint, id, mr, addr: 0, len })
+    }
+
+    /// A memory window that is not bound.
+    pub fn allocate_window(&mut self, mw_type: MwType) -> Arc<MemoryWindow> {
+        let mw = Arc::new(MemoryWindow::new(PD, mw_type, self.next_key()));
+        for engine in &mut self.engines {
+            engine.add_mw(mw.clone());
+        }
+        mw
     }
 
     fn add(&mut self, region: Region) -> Region {

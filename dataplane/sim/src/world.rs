@@ -7,7 +7,8 @@ use crate::qp::{QpId, SimQp};
 use engine::qp::ModifyError;
 use engine::queue::PostError;
 use engine::{
-    Access, AsyncEvent, Counters, Cqe, Nanos, QpAttr, QpAttrMask, QpState, QpType, RecvQueue, RecvWr, SendWr,
+    Access, AsyncEvent, Counters, Cqe, MemoryWindow, MwType, Nanos, QpAttr, QpAttrMask, QpState, QpType,
+    RecvQueue, RecvWr, SendWr,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -88,6 +89,18 @@ impl World {
         let region = self.register(endpoint, content, access);
         self.memory(endpoint).make_durable(region.id);
         region
+    }
+
+    /// Allocates a memory window, which a bind (`SendOp::BindMw`) ties to a region.
+    pub fn allocate_window(&mut self, endpoint: EndpointId, mw_type: MwType) -> Arc<MemoryWindow> {
+        self.endpoints[endpoint.0].allocate_window(mw_type)
+    }
+
+    /// Gives a memory window back: it is freed in every engine of the endpoint.
+    pub fn free_window(&mut self, endpoint: EndpointId, window: &MemoryWindow) {
+        for engine in &mut self.endpoints[endpoint.0].engines {
+            engine.remove_mw(window.index());
+        }
     }
 
     /// An endpoint's memory.

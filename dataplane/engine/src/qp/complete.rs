@@ -46,6 +46,7 @@ impl SendOp {
             SendOp::Flush { .. } => WcOpcode::Flush,
             SendOp::LocalInv(_) => WcOpcode::LocalInv,
             SendOp::RegMr(_) => WcOpcode::RegMr,
+            SendOp::BindMw(_) => WcOpcode::BindMw,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr) {
         return;
     }
     match &wqe.op {
-        SendOp::LocalInv(_) => {}
+        SendOp::LocalInv(_) | SendOp::BindMw(_) => {}
         SendOp::RegMr(reg) => match reg.mr.register(pd, reg.key, reg.addr, reg.len, reg.access) {
             Ok(()) => wqe.started = true,
             Err(_) => wqe.fault = Some(WcStatus::LocQpOpErr),

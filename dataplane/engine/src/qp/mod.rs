@@ -32,7 +32,7 @@ use crate::Nanos;
 use crate::counters::Counters;
 use crate::event::{EventQueue, EventSource};
 use crate::memory::Memory;
-use crate::mr::{MrTable, PdId};
+use crate::mr::{KeyUser, MrTable, PdId};
 use crate::packet::{PacketSink, RxPacket};
 use crate::queue::{CompletionQueue, QpShared};
 use requester::Requester;
@@ -107,6 +107,8 @@ pub struct Qp {
     pub(crate) counters: Counters,
     /// COMM_EST was raised.
     pub(crate) established: bool,
+    /// It has bound a window of type 2, which may still be its own.
+    pub(crate) has_windows: bool,
 }
 
 impl Qp {
@@ -127,6 +129,7 @@ impl Qp {
             path: None,
             counters: Counters::default(),
             established: false,
+            has_windows: false,
         }
     }
 
@@ -148,6 +151,11 @@ impl Qp {
     /// What the QP counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// As whom it uses keys.
+    pub(crate) fn key_user(&self) -> KeyUser {
+        KeyUser { pd: self.pd, qpn: self.qpn }
     }
 
     pub(crate) fn source(&self) -> EventSource {

@@ -97,8 +97,10 @@ fn operation(op: &SendOp) -> Operation {
         SendOp::FetchAdd { .. } => Operation::FetchAdd,
         SendOp::AtomicWrite(_) => Operation::AtomicWrite,
         SendOp::Flush { .. } => Operation::Flush,
-        // The last two never become packets.
-        SendOp::Send | SendOp::UdSend { .. } | SendOp::LocalInv(_) | SendOp::RegMr(_) => Operation::Send,
+        // The last three never become packets.
+        SendOp::Send | SendOp::UdSend { .. } | SendOp::LocalInv(_) | SendOp::RegMr(_) | SendOp::BindMw(_) => {
+            Operation::Send
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::flight::{Wqe, offset};
 use super::outstanding::MAX_OUTSTANDING;
 use super::{Ctx, Poll, Qp, QpState, QpType, complete, load, request};
 use crate::memory::Memory;
+use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
@@ -122,20 +123,28 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) ->
     }
 }
 
-/// The request under the cursor needs no packet: a LOCAL_INV, all before it being complete, or what was done before and
-/// lies on the way of a repetition.
+/// The request under the cursor needs no packet: a LOCAL_INV, all before it being complete, a bind, or what was done before
+/// and lies on the way of a repetition.
 fn local<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    let pd = qp.pd;
+    let user = qp.key_user();
     let seq = qp.req.cursor.seq;
     let wqe = qp.req.flight.get_mut(seq);
-    if let SendOp::LocalInv(rkey) = wqe.op
-        && !wqe.started
-    {
-        if ctx.keys.invalidate(rkey, pd).is_err() {
-            wqe.fault = Some(WcStatus::LocQpOpErr);
-            return;
+    if !wqe.started {
+        let done = match &wqe.op {
+            SendOp::LocalInv(rkey) => ctx.keys.invalidate(*rkey, user).map_err(|_| WcStatus::LocQpOpErr),
+            SendOp::BindMw(bind) => {
+                qp.has_windows |= bind.mw.mw_type() == MwType::Type2;
+                ctx.keys.bind(bind, user).map_err(|_| WcStatus::MwBindErr)
+            }
+            _ => Ok(()),
+        };
+        match done {
+            Ok(()) => wqe.started = true,
+            Err(status) => {
+                wqe.fault = Some(status);
+                return;
+            }
         }
-        wqe.started = true;
     }
     qp.req.cursor.seq = seq.wrapping_add(1);
 }

@@ -130,7 +130,7 @@ fn read_response<M: Memory>(
     // The key may have been taken away since the request, so each response asks for all that is left.
     let span = match run.left {
         0 => Ok(None),
-        left => ctx.keys.remote(rkey, qp.pd, run.va, left, Access::REMOTE_READ).map(Some),
+        left => ctx.keys.remote(rkey, qp.key_user(), run.va, left, Access::REMOTE_READ).map(Some),
     };
     let result = match &span {
         Ok(span) => {

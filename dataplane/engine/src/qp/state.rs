@@ -76,7 +76,7 @@ impl QpType {
             | SendOp::FetchAdd { .. }
             | SendOp::AtomicWrite(_)
             | SendOp::Flush { .. } => self == QpType::Rc,
-            SendOp::LocalInv(_) | SendOp::RegMr(_) => self != QpType::Ud,
+            SendOp::LocalInv(_) | SendOp::RegMr(_) | SendOp::BindMw(_) => self != QpType::Ud,
         }
     }
 }

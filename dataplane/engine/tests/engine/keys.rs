@@ -1,10 +1,14 @@
 //! Key checks: each fault, in its order, and the edges of ranges.
 
-use engine::{Access, KeyFault, MemoryRegion, MrTable, PdId, RegionId, Span};
+use engine::{Access, KeyFault, KeyUser, MemoryRegion, MrTable, PdId, RegionId, Span};
 use std::sync::Arc;
-use wire::{LKey, RKey};
+use wire::{LKey, Qpn, RKey};
 
 const PD: PdId = PdId(7);
+
+fn by(pd: PdId) -> KeyUser {
+    KeyUser { pd, qpn: Qpn::new(3) }
+}
 const KEY: u32 = 0xABCD_EF12;
 const REGION: RegionId = RegionId { slot: 3, generation: 9 };
 
@@ -23,7 +27,7 @@ fn rw() -> Access {
 }
 
 fn remote(table: &MrTable, addr: u64, len: u32) -> Result<Span, KeyFault> {
-    table.remote(RKey::new(KEY), PD, addr, len, Access::REMOTE_WRITE)
+    table.remote(RKey::new(KEY), by(PD), addr, len, Access::REMOTE_WRITE)
 }
 
 #[test]
@@ -41,20 +45,20 @@ fn unknown_keys() {
     let need = Access::empty();
     // Another index, another consumer byte, and the key of a region that was removed.
     for key in [KEY ^ 0x100, KEY ^ 1, 0] {
-        assert_eq!(table.remote(RKey::new(key), PD, 0x1000, 1, need), Err(KeyFault::Unknown));
+        assert_eq!(table.remote(RKey::new(key), by(PD), 0x1000, 1, need), Err(KeyFault::Unknown));
     }
     let mut table = table;
     assert_eq!(table.len(), 1);
     assert!(table.remove(KEY >> 8).is_some());
     assert!(table.is_empty());
-    assert_eq!(table.remote(RKey::new(KEY), PD, 0x1000, 1, need), Err(KeyFault::Unknown));
+    assert_eq!(table.remote(RKey::new(KEY), by(PD), 0x1000, 1, need), Err(KeyFault::Unknown));
     assert!(table.find(KEY).is_none());
 }
 
 #[test]
 fn faults_are_told_in_their_order() {
     let table = user(0x1000, 0x100, Access::LOCAL_WRITE);
-    let check = |key, pd, need, addr| table.remote(RKey::new(key), pd, addr, 1, need);
+    let check = |key, pd, need, addr| table.remote(RKey::new(key), by(pd), addr, 1, need);
     let (bad_key, bad_pd, bad_need, bad_addr) = (KEY ^ 1, PdId(8), Access::REMOTE_READ, 0);
     assert_eq!(check(bad_key, bad_pd, bad_need, bad_addr), Err(KeyFault::Unknown));
     assert_eq!(check(KEY, bad_pd, bad_need, bad_addr), Err(KeyFault::WrongPd));
@@ -75,10 +79,10 @@ fn each_right_is_needed_by_itself() {
     for granted in rights {
         let table = user(0, 16, granted);
         for need in rights {
-            let result = table.remote(RKey::new(KEY), PD, 0, 8, need);
+            let result = table.remote(RKey::new(KEY), by(PD), 0, 8, need);
             assert_eq!(result.err(), (need != granted).then_some(KeyFault::Access), "{granted:?} {need:?}");
         }
-        let both = table.remote(RKey::new(KEY), PD, 0, 8, granted | Access::MW_BIND);
+        let both = table.remote(RKey::new(KEY), by(PD), 0, 8, granted | Access::MW_BIND);
         assert_eq!(both, Err(KeyFault::Access), "all rights asked for must be there");
     }
 }
@@ -132,9 +136,9 @@ fn a_zero_based_region_counts_from_zero() {
 #[test]
 fn ordinary_regions_are_not_invalidated() {
     let table = user(0, 16, rw());
-    assert_eq!(table.invalidate(RKey::new(KEY), PD), Err(KeyFault::Access));
-    assert_eq!(table.invalidate(RKey::new(KEY), PdId(8)), Err(KeyFault::WrongPd));
-    assert_eq!(table.invalidate(RKey::new(KEY ^ 0x100), PD), Err(KeyFault::Unknown));
+    assert_eq!(table.invalidate(RKey::new(KEY), by(PD)), Err(KeyFault::Access));
+    assert_eq!(table.invalidate(RKey::new(KEY), by(PdId(8))), Err(KeyFault::WrongPd));
+    assert_eq!(table.invalidate(RKey::new(KEY ^ 0x100), by(PD)), Err(KeyFault::Unknown));
     assert!(remote(&table, 0, 16).is_ok());
 }
 

@@ -1,10 +1,14 @@
 //! Fast registration: free → valid → free, and what keeps its key from being used at the wrong time.
 
-use engine::{Access, KeyFault, MemoryRegion, MrTable, PdId, RegionId, Span};
+use engine::{Access, KeyFault, KeyUser, MemoryRegion, MrTable, PdId, RegionId, Span};
 use std::sync::Arc;
-use wire::RKey;
+use wire::{Qpn, RKey};
 
 const PD: PdId = PdId(1);
+
+fn by(pd: PdId) -> KeyUser {
+    KeyUser { pd, qpn: Qpn::new(3) }
+}
 const KEY: u32 = 0x0012_3400;
 const REGION: RegionId = RegionId { slot: 0, generation: 0 };
 
@@ -20,7 +24,7 @@ fn rights() -> Access {
 }
 
 fn access(table: &MrTable, key: u32, addr: u64) -> Result<Span, KeyFault> {
-    table.remote(RKey::new(key), PD, addr, 1, Access::REMOTE_WRITE)
+    table.remote(RKey::new(key), by(PD), addr, 1, Access::REMOTE_WRITE)
 }
 
 #[test]
@@ -28,7 +32,7 @@ fn a_free_region_gives_no_access() {
     let (table, region) = free();
     assert!(!region.is_valid());
     assert_eq!(access(&table, KEY, 0), Err(KeyFault::Unknown));
-    assert_eq!(table.invalidate(RKey::new(KEY), PD), Err(KeyFault::Unknown));
+    assert_eq!(table.invalidate(RKey::new(KEY), by(PD)), Err(KeyFault::Unknown));
 }
 
 #[test]
@@ -45,12 +49,12 @@ fn register_invalidate_and_register_again_under_another_key_byte() {
     assert!(access(&table, KEY | 1, 0x5000).is_ok());
 
     // The wrong key byte invalidates nothing.
-    assert_eq!(table.invalidate(RKey::new(KEY | 2), PD), Err(KeyFault::Unknown));
-    assert_eq!(table.invalidate(RKey::new(KEY | 1), PdId(9)), Err(KeyFault::WrongPd));
+    assert_eq!(table.invalidate(RKey::new(KEY | 2), by(PD)), Err(KeyFault::Unknown));
+    assert_eq!(table.invalidate(RKey::new(KEY | 1), by(PdId(9))), Err(KeyFault::WrongPd));
     assert!(access(&table, KEY | 1, 0x5000).is_ok());
-    table.invalidate(RKey::new(KEY | 1), PD).unwrap();
+    table.invalidate(RKey::new(KEY | 1), by(PD)).unwrap();
     assert_eq!(access(&table, KEY | 1, 0x5000), Err(KeyFault::Unknown));
-    assert_eq!(table.invalidate(RKey::new(KEY | 1), PD), Err(KeyFault::Unknown), "once is enough");
+    assert_eq!(table.invalidate(RKey::new(KEY | 1), by(PD)), Err(KeyFault::Unknown), "once is enough");
 
     region.register(PD, RKey::new(KEY | 2), 0x9000, 0x1000, rights()).unwrap();
     assert_eq!(access(&table, KEY | 2, 0x9FFF), Ok(Span::new(REGION, 0xFFF, 1)));

@@ -1,12 +1,16 @@
 //! Fast registration on one core while others check keys: a check sees one registration or the other, never a mixture.
 
-use engine::{Access, KeyFault, MemoryRegion, MrTable, PdId, RegionId};
+use engine::{Access, KeyFault, KeyUser, MemoryRegion, MrTable, PdId, RegionId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use wire::RKey;
+use wire::{Qpn, RKey};
 
 const PD: PdId = PdId(1);
+
+fn by(pd: PdId) -> KeyUser {
+    KeyUser { pd, qpn: Qpn::new(3) }
+}
 const INDEX: u32 = 0x0055_AA00;
 const CAPACITY: u64 = 1 << 20;
 
@@ -36,7 +40,7 @@ fn a_check_never_sees_half_a_registration() {
                     let (key, addr, len, access) = registration(n);
                     // The whole of registration n; one that came 256 later has the same key, another range and the
                     // same rights, so an answer other than these two shapes mixes two registrations.
-                    match table.remote(key, PD, addr, len as u32, access) {
+                    match table.remote(key, by(PD), addr, len as u32, access) {
                         Ok(span) => {
                             assert_eq!((span.offset(), u64::from(span.len())), (0, len));
                             hits.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +53,7 @@ fn a_check_never_sees_half_a_registration() {
                     }
                     // The opposite right is never granted under this key.
                     let opposite = (Access::REMOTE_READ | Access::REMOTE_ATOMIC).difference(access);
-                    let result = table.remote(key, PD, addr, 1, opposite);
+                    let result = table.remote(key, by(PD), addr, 1, opposite);
                     assert!(result.is_err(), "{opposite:?} under {key}");
                 }
             });

@@ -13,3 +13,4 @@ mod srq_limit;
 mod support;
 mod timers;
 mod transitions;
+mod windows;

@@ -13,3 +13,4 @@ mod shared_cell;
 mod shared_receives;
 mod support;
 mod unreliable;
+mod windows;

@@ -5,6 +5,7 @@
 
 mod ack_requests;
 mod atomics;
+mod bind_mw;
 mod completion;
 mod cq_overflow;
 mod drain;

@@ -46,7 +46,8 @@ fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
     if write.left() == 0 {
         return Ok(None);
     }
-    let span = ctx.keys.remote(write.rkey(), qp.pd, write.va(), write.left(), Access::REMOTE_WRITE)?;
+    let span =
+        ctx.keys.remote(write.rkey(), qp.key_user(), write.va(), write.left(), Access::REMOTE_WRITE)?;
     Ok(Some(span))
 }
 
@@ -55,21 +56,21 @@ fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
 fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Reth, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     if reth.dma_len > 0 {
-        ctx.keys.remote(reth.rkey, qp.pd, reth.va, reth.dma_len, Access::REMOTE_READ)?;
+        ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, reth.dma_len, Access::REMOTE_READ)?;
     }
     Ok(reth)
 }
 
 fn atomic<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
     let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
-    let span = ctx.keys.remote(eth.rkey, qp.pd, eth.va, ATOMIC_LEN, Access::REMOTE_ATOMIC)?;
+    let span = ctx.keys.remote(eth.rkey, qp.key_user(), eth.va, ATOMIC_LEN, Access::REMOTE_ATOMIC)?;
     Ok(Target::Atomic(span, eth))
 }
 
 fn atomic_write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     let right = operation::ATOMIC_WRITE_RIGHT;
-    Ok(Target::AtomicWrite(ctx.keys.remote(reth.rkey, qp.pd, reth.va, ATOMIC_LEN, right)?))
+    Ok(Target::AtomicWrite(ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, ATOMIC_LEN, right)?))
 }
 
 /// A range has to be inside of what the key grants, and needs the key even without bytes: that nothing is checked then is said
@@ -79,8 +80,8 @@ fn flush<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     let rights = placement.rights();
     let extent = match level {
-        FlushLevel::Range => ctx.keys.remote(reth.rkey, qp.pd, reth.va, reth.dma_len, rights)?.into(),
-        FlushLevel::Region => ctx.keys.whole(reth.rkey, qp.pd, rights)?,
+        FlushLevel::Range => ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, reth.dma_len, rights)?.into(),
+        FlushLevel::Region => ctx.keys.whole(reth.rkey, qp.key_user(), rights)?,
     };
     Ok(Target::Flush(extent, placement))
 }
@@ -89,7 +90,7 @@ fn flush<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<
 /// nothing, and the receive's own memory is resolved already.
 fn invalidate<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     match packet.frame.ext::<Ieth>(packet.head) {
-        Some(ieth) => ctx.keys.invalidate(ieth.rkey, qp.pd).map_err(|_| Fault::InvalidateRefused),
+        Some(ieth) => ctx.keys.invalidate(ieth.rkey, qp.key_user()).map_err(|_| Fault::InvalidateRefused),
         None => Ok(()),
     }
 }

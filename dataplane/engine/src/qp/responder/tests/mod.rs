@@ -17,4 +17,5 @@ mod sequence;
 mod srq;
 mod uc;
 mod ud;
+mod windows;
 mod write;

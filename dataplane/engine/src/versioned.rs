@@ -1,0 +1,64 @@
+//! A version counter over values that one core changes now and then while others read them: readers see the values of one
+//! change, never a mixture, and take no lock.
+
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+/// Odd while a writer is at work.
+#[derive(Debug, Default)]
+pub(crate) struct Version(AtomicU32);
+
+/// How often a reader looks again, and a writer tries. A writer holds the version for a few stores, which this outlasts;
+/// and a packet that is refused is what the peer would have got a moment earlier or later anyway.
+const TRIES: u32 = 64;
+
+impl Version {
+    /// What `look` reads, as one consistent set; `None` when writers were at work all the time. The reads are relaxed ones.
+    pub fn read<T>(&self, look: impl Fn() -> T) -> Option<T> {
+        for _ in 0..TRIES {
+            let before = self.0.load(Ordering::Acquire);
+            if before & 1 == 0 {
+                let seen = look();
+                fence(Ordering::Acquire);
+                if self.0.load(Ordering::Relaxed) == before {
+                    return Some(seen);
+                }
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+
+    /// Runs `change` as the only writer; `None` when other writers were at work all the time. The stores are relaxed ones.
+    pub fn exclusively<R>(&self, change: impl FnOnce() -> R) -> Option<R> {
+        let before = (0..TRIES).find_map(|_| {
+            let before = self.0.load(Ordering::Relaxed);
+            let taken = before & 1 == 0
+                && self
+                    .0
+                    .compare_exchange(before, before.wrapping_add(1), Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if !taken {
+                std::hint::spin_loop();
+            }
+            taken.then_some(before)
+        })?;
+        fence(Ordering::Release);
+        let result = change();
+        self.0.store(before.wrapping_add(2), Ordering::Release);
+        Some(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_writer_and_a_reader_in_between_get_nothing() {
+        let version = Version::default();
+        let inner = version.exclusively(|| (version.exclusively(|| 1), version.read(|| 2)));
+        assert_eq!(inner, Some((None, None)));
+        assert_eq!(version.read(|| 3), Some(3));
+        assert_eq!(version.exclusively(|| 4), Some(4));
+    }
+}
