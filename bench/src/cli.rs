@@ -1,6 +1,7 @@
 //! The command line: perftest's flags where they mean the same.
 
 use clap::{Args, Parser, ValueEnum};
+use rockhopper::ImpairPlan;
 use rockhopper::perf::{DEFAULT_PORT, Op, Transport};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,6 +68,9 @@ pub struct PortArgs {
     /// CPUs: of the two ends for --loopback, else of the worker
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     pub cores: Vec<usize>,
+    /// Spoil this end's link on purpose, as in "drop 1%; reorder 3 every 1000"; with --loopback, that of both ends
+    #[arg(long, value_name = "PLAN")]
+    pub impair: Option<ImpairPlan>,
 }
 
 /// What to run.

@@ -19,7 +19,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     let cores = choose_cores(&cli.port.cores)?;
     let shared = Arc::new(Shared::default());
     stop::on_signal(&shared)?;
-    let (near, far) = Endpoint::ring_pair(&RingPair::default())?;
+    let (near, far) =
+        Endpoint::ring_pair(&RingPair { impair: cli.port.impair.clone(), ..RingPair::default() })?;
     let (near, far) = (first_device(&near)?, first_device(&far)?);
     let (link, far_link) = Link::pair().map_err(|why| Failure::setup(format!("no socket pair: {why}")))?;
     let place = Place { cores: cores.to_vec(), polling: "caller", driver: near.driver().into() };

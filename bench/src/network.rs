@@ -177,6 +177,9 @@ fn configuration(args: &PortArgs) -> Result<Config, Failure> {
             ));
         }
     };
+    if let (Some(plan), [port, ..]) = (&args.impair, &mut config.ports[..]) {
+        port.impair = Some(plan.clone());
+    }
     if !args.cores.is_empty() {
         config.workers.cores.clone_from(&args.cores);
     }

@@ -69,6 +69,7 @@ pub use engine::{
     WcStatus,
 };
 pub use error::{CreateError, QpError, ResolveError, StartError};
+pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};
 pub use memory::OutOfRange;
 pub use verbs::{
     Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Pd, PortAttr, Qp, QpCaps, QpInfo,

@@ -40,6 +40,14 @@ fn values_reach_their_place() {
     assert_eq!(shipped("mlx5.toml").qos.traffic_class(), 26 << 2 | 2);
 }
 
+#[test]
+fn an_impairment_plan_reaches_its_port() {
+    let text = format!("{TAP}impair = \"drop 1%; reorder 3 every 1000\"\n");
+    let config = Config::parse(&text, Path::new("rockhopper.toml")).unwrap();
+    let plan = config.ports[0].impair.as_ref().unwrap();
+    assert_eq!(plan.to_string(), "drop 1%; reorder 3 every 1000");
+}
+
 const TAP: &str = "[[port]]\ndriver = \"tap\"\ninterface = \"rh0\"\n";
 
 #[test]
@@ -60,6 +68,8 @@ fn errors_name_file_line_key_and_remedy() {
         format!("{TAP}gateway = \"fd00::1\"\n"),
         format!("{TAP}pair = \"x\"\n"),
         format!("{TAP}rx_descriptors = 1\n"),
+        format!("{TAP}impair = \"drop 1%; reorder 3\"\n"),
+        format!("{TAP}impair = \"\"\n"),
         format!("{TAP}{TAP}name = \"port0\"\n"),
         "[[port]]\ndriver = \"tab\"\n".into(),
         "[[port]]\nname = \"x\"\n".into(),

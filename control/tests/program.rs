@@ -3,6 +3,7 @@
 mod program {
     pub mod bad_setups;
     pub mod commands;
+    pub mod impairments;
     pub mod support;
     pub mod two_processes;
 }

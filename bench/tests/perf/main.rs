@@ -8,6 +8,7 @@ mod command_line;
 mod ctrl_c;
 mod every_operation;
 mod failing_checks;
+mod impaired;
 mod json;
 mod program;
 mod two_processes;

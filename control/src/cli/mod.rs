@@ -44,6 +44,9 @@ struct DemoArgs {
     /// Milliseconds of each line of the speed table.
     #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     each: u64,
+    /// Spoil the link on purpose, as in "drop 1%; reorder 3 every 1000"; lost UC and UD messages are sent again.
+    #[arg(long, value_name = "PLAN")]
+    impair: Option<rockhopper::ImpairPlan>,
 }
 
 #[derive(clap::Args)]
@@ -57,6 +60,9 @@ struct ServeArgs {
     /// Stop after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
+    /// Spoil the links of all ports on purpose, as in "drop 1%; reorder 3 every 1000", instead of what [[port]] says.
+    #[arg(long, value_name = "PLAN")]
+    impair: Option<rockhopper::ImpairPlan>,
 }
 
 #[derive(clap::Args)]

@@ -24,7 +24,10 @@ const MAX_CLIENTS: usize = 8;
 const LOOK: Duration = Duration::from_millis(20);
 
 pub fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
-    let config = Config::load(&args.config)?;
+    let mut config = Config::load(&args.config)?;
+    if let Some(plan) = &args.impair {
+        config.ports.iter_mut().for_each(|port| port.impair = Some(plan.clone()));
+    }
     let stop = stop::on_signal()?;
     let endpoint = Endpoint::start(&config)?;
     let listen = args.listen.or(config.control.listen);

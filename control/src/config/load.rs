@@ -239,6 +239,9 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
     let mac = port.mac.map(|mac| {
         parsed::<wire::Mac>(&mac, "is no Ethernet address", "write it as in \"02:00:00:00:00:0a\"")
     });
+    let impair = port.impair.map(|text| {
+        impair::Plan::parse(text.get_ref()).or_else(|why| refuse(text.span(), why.problem(), why.remedy()))
+    });
     let number = |value: Option<Spanned<u16>>, default| value.map_or(default, Spanned::into_inner);
     let settings = PortSettings {
         name,
@@ -251,6 +254,7 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
         gateway_v6: port.gateway6.map(Spanned::into_inner),
         rx_descriptors: number(port.rx_descriptors, 1024),
         tx_descriptors: number(port.tx_descriptors, 1024),
+        impair: impair.transpose()?,
     };
     Ok((span, settings))
 }

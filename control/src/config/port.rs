@@ -1,6 +1,7 @@
 //! One port: its device and its place in the network.
 
 use crate::net::Prefix;
+use impair::Plan;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use wire::Mac;
@@ -86,6 +87,8 @@ pub struct PortSettings {
     pub rx_descriptors: u16,
     /// Packets that each transmit queue holds.
     pub tx_descriptors: u16,
+    /// What happens to its frames on purpose, as if the link were bad. `None`: nothing.
+    pub impair: Option<Plan>,
 }
 
 impl PortSettings {
@@ -102,6 +105,7 @@ impl PortSettings {
             gateway_v6: None,
             rx_descriptors: 1024,
             tx_descriptors: 1024,
+            impair: None,
         }
     }
 }

@@ -80,6 +80,7 @@ pub(super) struct Port {
     pub gateway6: Option<Spanned<std::net::Ipv6Addr>>,
     pub rx_descriptors: Option<Spanned<u16>>,
     pub tx_descriptors: Option<Spanned<u16>>,
+    pub impair: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -13,6 +13,7 @@ use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortId, RxQueue, TxQueue, Vdev, vdev};
 use engine::{EngineConfig, EventQueue};
+use impair::{Plan, Stage};
 use memory::Regions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,6 +125,7 @@ pub(super) struct OpenedPort {
     pool: Arc<Mempool>,
     port: Port,
     queues: Vec<(RxQueue, TxQueue)>,
+    impair: Option<Plan>,
     /// By the port's own count of its workers: which worker, and which of its lanes.
     places: Vec<(usize, usize)>,
 }
@@ -190,6 +192,7 @@ impl OpenedPort {
             pool,
             port,
             queues,
+            impair: settings.impair.clone(),
             places: Vec::new(),
         })
     }
@@ -208,6 +211,11 @@ impl OpenedPort {
                 events: Arc::clone(&self.raised),
                 engine: EngineConfig { max_qps: self.facts.max_qps, max_mrs: MAX_MRS },
                 max_mtu: self.facts.path_mtu,
+                // Ports, and the workers of each, have dice of their own.
+                impair: self
+                    .impair
+                    .as_ref()
+                    .map(|plan| Stage::new(plan, u64::from(self.facts.number) << 32 | index as u64)),
             });
         }
         opened.push(self);

@@ -23,6 +23,9 @@ pub struct RingPair {
     pub depth: u32,
     /// VLAN of both ports.
     pub vlan: Option<u16>,
+    /// What happens to the frames of either end on purpose, as if the link were bad: a frame from one to the other passes
+    /// the plan twice.
+    pub impair: Option<impair::Plan>,
     /// What else both ends take from a configuration: `[eal]` and `[qos]`.
     pub base: Config,
 }
@@ -36,6 +39,7 @@ impl Default for RingPair {
             mtu: 4200,
             depth: 1024,
             vlan: None,
+            impair: None,
             base: Config::default(),
         }
     }
@@ -67,6 +71,7 @@ fn end(settings: &RingPair, host: u8) -> Result<Config, StartError> {
         PortSettings::new(format!("ring{host}"), DeviceKind::Ring { pair: "pair".into() }, addresses);
     port.mtu = settings.mtu;
     port.vlan = settings.vlan;
+    port.impair = settings.impair.clone();
     let cores = settings.cores[usize::from(host != 1)].into_iter().collect();
     Ok(Config {
         ports: vec![port],

@@ -33,6 +33,15 @@ impl PlanError {
         &self.word
     }
 
+    /// What is wrong, and where.
+    pub fn problem(&self) -> String {
+        let PlanError { at, word, problem, .. } = self;
+        match word.as_str() {
+            "" => format!("the impairment plan {problem}"),
+            word => format!("`{word}` at character {} of the impairment plan {problem}", at.start + 1),
+        }
+    }
+
     /// What would be right.
     pub fn remedy(&self) -> &str {
         &self.remedy
@@ -41,11 +50,7 @@ impl PlanError {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlanError { at, word, problem, remedy } = self;
-        if word.is_empty() {
-            return write!(f, "the impairment plan {problem}: {remedy}");
-        }
-        write!(f, "`{word}` at character {} of the impairment plan {problem}: {remedy}", at.start + 1)
+        write!(f, "{}: {}", self.problem(), self.remedy)
     }
 }
 

@@ -111,6 +111,7 @@ const SHAPE: Shape = Shape {
     cache: 256,
     data_room: 4352,
     commands: 16,
+    impair: None,
     link: LINK,
 };
 const LINK: LinkConfig =

@@ -4,6 +4,7 @@ use crate::link::PortLink;
 use dpdk::tsc::Clock;
 use dpdk::{Mempool, RxQueue, TxQueue};
 use engine::{EngineConfig, EventQueue};
+use impair::Stage;
 use memory::HostMemory;
 use std::sync::Arc;
 use wire::Mtu;
@@ -59,6 +60,8 @@ pub struct LaneConfig {
     pub engine: EngineConfig,
     /// The largest path MTU that QPs may use here.
     pub max_mtu: Mtu,
+    /// What happens to frames between the port and here, as if the link were bad.
+    pub impair: Option<Stage>,
 }
 
 /// Why there is no worker.

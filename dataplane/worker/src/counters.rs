@@ -52,7 +52,7 @@ impl Drop {
 /// What passed, and what held it up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames received.
+    /// Frames received, behind an impairment stage if there is one.
     pub rx_frames: u64,
     /// Their bytes.
     pub rx_bytes: u64,
@@ -98,6 +98,8 @@ pub struct LaneCounters {
     pub traffic: Traffic,
     /// What the transport counts.
     pub engine: Counters,
+    /// What an impairment plan has done to frames.
+    pub impair: impair::Counters,
     frames: [u64; FrameError::ALL.len()],
     drops: [u64; Drop::ALL.len()],
 }
@@ -117,7 +119,8 @@ impl LaneCounters {
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let frames = FrameError::ALL.iter().map(|&reason| (reason.name(), self.frame_errors(reason)));
         let drops = Drop::ALL.iter().map(|&reason| (reason.name(), self.dropped(reason)));
-        self.traffic.named().into_iter().chain(frames).chain(drops).chain(self.engine.iter())
+        let traffic = self.traffic.named().into_iter();
+        traffic.chain(frames).chain(drops).chain(self.impair.iter()).chain(self.engine.iter())
     }
 
     pub(crate) fn count_frame_error(&mut self, reason: FrameError) {

@@ -4,6 +4,7 @@ use crate::address::AddressSet;
 use crate::config::{LaneConfig, SetupError};
 use crate::counters::LaneCounters;
 use crate::handoff::Moves;
+use crate::impaired::Impaired;
 use crate::link::PortLink;
 use crate::rx::Received;
 use crate::tx::Outgoing;
@@ -37,6 +38,7 @@ pub(crate) struct Lane {
     pub outgoing: Outgoing,
     pub moves: Moves,
     pub counters: LaneCounters,
+    pub impaired: Option<Box<Impaired>>,
 }
 
 impl Lane {
@@ -53,6 +55,7 @@ impl Lane {
             index: config.index,
             rx: config.rx,
             tx: config.tx,
+            impaired: config.impair.map(|stage| Box::new(Impaired::new(stage, Arc::clone(&config.pool)))),
             outgoing: Outgoing::new(config.pool, config.memory.clone()),
             engine: Engine::new(config.engine, config.memory, config.events),
             posters: Posters::with_capacity_and_hasher(config.engine.max_qps, Default::default()),
@@ -73,17 +76,22 @@ impl Lane {
 
     /// Nothing waits to be sent or to be looked at (frames in the receive queue cannot be seen from here).
     pub fn is_quiet(&self) -> bool {
-        self.outgoing.is_empty() && self.engine.is_idle() && self.link.is_quiet(self.index)
+        self.outgoing.is_empty()
+            && self.engine.is_idle()
+            && self.link.is_quiet(self.index)
+            && self.impaired.as_ref().is_none_or(|impaired| impaired.is_quiet())
     }
 
-    /// When the engine or a move wants to be looked at.
+    /// When the engine, a move or a held frame wants to be looked at.
     pub fn next_timeout(&self) -> Option<Nanos> {
-        self.engine.next_timeout().into_iter().chain(self.moves.next_timeout()).min()
+        let held = self.impaired.as_ref().and_then(|impaired| impaired.next_due());
+        self.engine.next_timeout().into_iter().chain(self.moves.next_timeout()).chain(held).min()
     }
 
     pub fn snapshot(&self) -> LaneCounters {
         let mut counters = self.counters.clone();
         counters.engine = self.engine.counters();
+        counters.impair = self.impaired.as_ref().map(|impaired| *impaired.counters()).unwrap_or_default();
         counters
     }
 }

@@ -10,6 +10,7 @@
 //! | poll transmit → seal | `sink.rs` |
 //! | tx burst | `tx.rs` |
 //! | packets to ourselves, turned round before the port | `loopback.rs` |
+//! | what a bad link does, if a plan says so: between port and the first and last of these | `impaired.rs` |
 //! | doorbells | `doorbell.rs` |
 //! | commands | `command.rs`, executed in `execute.rs` |
 //! | nothing to do | `idle.rs` |
@@ -34,6 +35,7 @@ mod execute;
 mod handle;
 mod handoff;
 mod idle;
+mod impaired;
 mod lane;
 mod link;
 mod loopback;

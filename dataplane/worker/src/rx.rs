@@ -56,9 +56,12 @@ impl Lane {
     pub(crate) fn receive(&mut self, now: Nanos) -> bool {
         // Taken out and put back by its pointer, so that the lane can be used meanwhile.
         let mut received = self.received.take().unwrap_or_default();
-        let count = self.rx.burst(&mut received.burst);
-        if count != 0 {
-            self.counters.traffic.rx_frames += count as u64;
+        let count = match &mut self.impaired {
+            None => self.rx.burst(&mut received.burst),
+            Some(impaired) => impaired.receive(now, &mut self.rx, &mut received.burst),
+        };
+        if !received.burst.is_empty() {
+            self.counters.traffic.rx_frames += received.burst.len() as u64;
             self.parse_burst(&mut received, Origin::Wire);
             self.execute_burst(now, &mut received);
         }
@@ -178,7 +181,7 @@ pub(crate) fn parse_again(mbuf: &Mbuf) -> Result<Frame, FrameError> {
 
 /// The frame's beginning in one piece: where it lies, or in `scratch` when its first segment is too short.
 #[inline]
-fn head<'a>(mbuf: &'a Mbuf, scratch: &'a mut [u8; HEAD_LEN]) -> &'a [u8] {
+pub(crate) fn head<'a>(mbuf: &'a Mbuf, scratch: &'a mut [u8; HEAD_LEN]) -> &'a [u8] {
     let first = mbuf.data();
     if first.len() >= HEAD_LEN || mbuf.nb_segs() == 1 {
         return first;

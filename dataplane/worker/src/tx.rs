@@ -53,10 +53,10 @@ impl Lane {
                     BurstSink { outgoing: &mut self.outgoing, traffic: &mut self.counters.traffic };
                 self.engine.poll_transmit(now, &mut sink);
             }
-            if self.outgoing.burst.is_empty() {
+            if self.outgoing.burst.is_empty() && !self.held_frames_leave(now) {
                 break;
             }
-            let all = self.flush_burst(&mut sent);
+            let all = self.flush_burst(now, &mut sent);
             if !all || self.engine.is_idle() {
                 break;
             }
@@ -65,18 +65,26 @@ impl Lane {
     }
 
     /// Sends what is sealed, for a bounded number of tries.
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self, now: Nanos) {
         for _ in 0..FLUSH_TRIES {
-            if self.outgoing.burst.is_empty() {
+            if self.outgoing.burst.is_empty() && !self.held_frames_leave(now) {
                 break;
             }
-            self.flush_burst(&mut false);
+            self.flush_burst(now, &mut false);
         }
     }
 
+    /// Frames that an impairment plan held, or multiplied, are to be sent now.
+    fn held_frames_leave(&self, now: Nanos) -> bool {
+        self.impaired.as_ref().is_some_and(|impaired| impaired.has_to_send(now))
+    }
+
     /// Gives the burst to the port. True when it took everything.
-    fn flush_burst(&mut self, sent: &mut bool) -> bool {
-        let burst = &mut self.outgoing.burst;
+    fn flush_burst(&mut self, now: Nanos, sent: &mut bool) -> bool {
+        let burst = match &mut self.impaired {
+            None => &mut self.outgoing.burst,
+            Some(impaired) => impaired.next_burst(now, &mut self.outgoing.burst),
+        };
         let bytes = |burst: &MbufBurst<TX_BURST>| {
             burst.as_slice().iter().map(|mbuf| mbuf.pkt_len() as u64).sum::<u64>()
         };

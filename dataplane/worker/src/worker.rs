@@ -132,8 +132,9 @@ impl Worker {
 
     /// Sends what is sealed already, for a bounded number of tries: a port that takes nothing does not keep us.
     pub(crate) fn flush(&mut self) {
+        let now = self.clock.now_ns();
         for lane in &mut self.lanes {
-            lane.flush();
+            lane.flush(now);
         }
     }
 }

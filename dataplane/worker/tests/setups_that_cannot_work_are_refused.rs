@@ -28,6 +28,7 @@ fn setups_that_cannot_work_are_refused() {
             events: Arc::new(EventQueue::new(1)),
             engine: EngineConfig { max_qps: 1, max_mrs: 1 },
             max_mtu,
+            impair: None,
         };
         Worker::new(WorkerConfig::new("setup", Clock::new(eal())), vec![lane]).map(|(worker, _)| worker)
     };

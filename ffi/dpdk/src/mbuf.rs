@@ -311,6 +311,38 @@ impl Mbuf {
         true
     }
 
+    /// The byte at `offset` from the packet's start, in whatever segment, to be changed.
+    pub fn byte_mut(&mut self, mut offset: usize) -> Option<&mut u8> {
+        let mut segment = self.head();
+        loop {
+            let len = usize::from(segment.data_len());
+            if offset < len {
+                // SAFETY: `offset` lies in the segment's data, which lies in its buffer.
+                let byte = unsafe { segment.data_start().add(offset) };
+                // SAFETY: the byte is initialised (see the module) and borrowed exclusively with `self`.
+                return Some(unsafe { &mut *byte });
+            }
+            offset -= len;
+            segment = segment.next()?;
+        }
+    }
+
+    /// Drops what is beyond the first `len` bytes; nothing when there is no more. Segments that lose all stay in the
+    /// chain, empty.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.pkt_len() {
+            return;
+        }
+        let (mut left, mut next) = (len, Some(self.head()));
+        while let Some(segment) = next {
+            let keep = left.min(usize::from(segment.data_len()));
+            segment.set(dpdk_sys::SHIM_MBUF_DATA_LEN, keep as u16);
+            left -= keep;
+            next = segment.next();
+        }
+        self.set_pkt_len(len);
+    }
+
     /// Makes one packet of two, without copying: `tail`'s segments follow `self`'s.
     pub fn chain(self, tail: Mbuf) -> Result<Mbuf, Box<ChainTooLong>> {
         // SAFETY: both are whole packets; on success the second belongs to the first.

@@ -60,6 +60,26 @@ fn mbufs_are_edited_within_bounds() {
     drop(both);
     assert_eq!(pool.in_use(), 0);
 
+    // Single bytes and the length, across segments.
+    let mut chain = packet(&pool, &content);
+    for offset in [0, 255, 256, 511, 512, 699] {
+        *chain.byte_mut(offset).unwrap() ^= 0xFF;
+    }
+    assert!(chain.byte_mut(700).is_none());
+    let mut changed = content.clone();
+    [0, 255, 256, 511, 512, 699].iter().for_each(|&offset: &usize| changed[offset] ^= 0xFF);
+    assert_eq!(bytes(&chain), changed);
+    for len in [700, 699, 512, 511, 256, 3, 0] {
+        chain.truncate(len);
+        assert_eq!((chain.pkt_len(), bytes(&chain)), (len, changed[..len].to_vec()));
+        assert!(chain.byte_mut(len).is_none());
+    }
+    assert_eq!(chain.nb_segs(), 3, "the empty ones stay");
+    chain.truncate(5);
+    assert_eq!(chain.pkt_len(), 0, "nothing grows");
+    drop(chain);
+    assert_eq!(pool.in_use(), 0);
+
     // The clock, while DPDK runs.
     let clock = dpdk::tsc::Clock::new(&eal);
     let start = std::time::Instant::now();

@@ -1,13 +1,20 @@
 //! Two connected ends, driven by one thread, and bytes that tell where they belong.
 
 use crate::cli::failure::Failure;
-use rockhopper::{Access, ConnectOptions, Cq, Cqe, Device, Mr, Pd, Qp, QpOptions, QpType};
+use rockhopper::{Access, ConnectOptions, Cq, Cqe, Device, Mr, Pd, Qp, QpOptions, QpType, RecvWr};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Bytes of each end's memory.
 pub const MEMORY: usize = 2 << 20;
 /// Longer than any operation takes.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A message that has not arrived after so long is lost.
+const LOST: Duration = Duration::from_millis(50);
+/// The longest message where messages get lost: a few packets.
+const SHORT: usize = 16_384;
+/// Times that a message is sent where messages get lost.
+const TRIES: usize = 200;
 
 /// What a peer may do with an end's memory.
 pub const EVERYTHING: Access =
@@ -44,10 +51,21 @@ pub struct Pair {
     pub near: End,
     pub far: End,
     pub options: ConnectOptions,
+    /// Messages may get lost: the link is spoiled on purpose, and the service does not repeat them.
+    lossy: bool,
+    /// A receive waits at the far end.
+    waits: Cell<bool>,
 }
 
 impl Pair {
-    pub fn connect(near: &Device, far: &Device, qp_type: QpType, ipv6: bool) -> Result<Pair, Failure> {
+    /// `spoiled`: the link between them is.
+    pub fn connect(
+        near: &Device,
+        far: &Device,
+        qp_type: QpType,
+        ipv6: bool,
+        spoiled: bool,
+    ) -> Result<Pair, Failure> {
         // GID 0 is link-local; the ring pair's ports have an IPv4 address at 1 and an IPv6 one at 2.
         let sgid_index = Some(if ipv6 { 2 } else { 1 });
         let options = ConnectOptions { sgid_index, ..ConnectOptions::default() };
@@ -59,13 +77,52 @@ impl Pair {
             far.qp.connect(&near.qp.info(&options), &options)?;
             near.qp.connect(&far.qp.info(&options), &options)?;
         }
-        Ok(Pair { near, far, options })
+        let lossy = spoiled && qp_type != QpType::Rc;
+        Ok(Pair { near, far, options, lossy, waits: Cell::new(false) })
+    }
+
+    /// Sends a message and checks what arrived. Where messages get lost it is sent until it has arrived whole: one of them
+    /// that is late can be taken for the next, so a wrong one is no fault there.
+    pub fn until_whole(&self, attempt: impl Fn() -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut outcome = attempt();
+        for _ in 1..if self.lossy { TRIES } else { 1 } {
+            if outcome.is_ok() {
+                break;
+            }
+            outcome = attempt();
+        }
+        outcome
+    }
+
+    /// Of `lengths`, which ascend, those that are tried: where messages get lost a long one never arrives whole.
+    pub fn lengths<'a>(&self, lengths: &'a [usize]) -> &'a [usize] {
+        let short = lengths.partition_point(|&len| len <= SHORT);
+        if self.lossy { &lengths[..short] } else { lengths }
+    }
+
+    /// Posts a receive at the far end, unless that of a lost message still waits there.
+    pub fn expect(&self, receive: RecvWr) -> Result<(), Failure> {
+        if !self.waits.replace(true) {
+            self.far.qp.post_recv(receive)?;
+        }
+        Ok(())
+    }
+
+    /// The completion of the far end's receive.
+    pub fn received(&self) -> Result<Cqe, Failure> {
+        let cqe = self.completion(&self.far, if self.lossy { LOST } else { PATIENCE })?;
+        self.waits.set(false);
+        Ok(cqe)
     }
 
     /// The next completion of an end, which has to be a success.
     pub fn done(&self, end: &End) -> Result<Cqe, Failure> {
+        self.completion(end, PATIENCE)
+    }
+
+    fn completion(&self, end: &End, patience: Duration) -> Result<Cqe, Failure> {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < patience {
             if let Some(cqe) = end.cq.poll_one() {
                 if cqe.is_success() {
                     return Ok(cqe);
@@ -75,7 +132,7 @@ impl Pair {
             self.near.device.drive();
             self.far.device.drive();
         }
-        Err(Failure::Run(format!("no completion within {PATIENCE:?}")))
+        Err(Failure::Run(format!("no completion within {patience:?}")))
     }
 }
 

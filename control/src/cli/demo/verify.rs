@@ -50,7 +50,13 @@ const UNRELIABLE: [(&str, Run); 4] = [
 const DATAGRAM: [(&str, Run); 2] = [("SEND", datagram), ("SEND with immediate", datagram_imm)];
 
 /// Runs every check, in their order, until stopped.
-pub fn all(near: &Device, far: &Device, stop: &Shared, json: bool) -> Result<Vec<Check>, Failure> {
+pub fn all(
+    near: &Device,
+    far: &Device,
+    spoiled: bool,
+    stop: &Shared,
+    json: bool,
+) -> Result<Vec<Check>, Failure> {
     let services: [(QpType, &[(&'static str, Run)]); 3] =
         [(QpType::Rc, &RELIABLE), (QpType::Uc, &UNRELIABLE), (QpType::Ud, &DATAGRAM)];
     let mut checks = Vec::new();
@@ -61,7 +67,7 @@ pub fn all(near: &Device, far: &Device, stop: &Shared, json: bool) -> Result<Vec
                     return Ok(checks);
                 }
                 // A queue pair of its own: one fault does not hide the next.
-                let outcome = Pair::connect(near, far, qp_type, ipv6).and_then(|pair| run(&pair));
+                let outcome = Pair::connect(near, far, qp_type, ipv6, spoiled).and_then(|pair| run(&pair));
                 let (messages, bytes) = *outcome.as_ref().unwrap_or(&(0, 0));
                 let fault = outcome.err().map(|why| why.text().unwrap_or("unknown").to_owned());
                 let transport = format!("{qp_type:?}").to_uppercase();
@@ -113,18 +119,21 @@ fn messages(
     make: impl Fn(u64) -> SendWr,
     arrived: impl Fn(u64, &Cqe) -> Result<(), Failure>,
 ) -> Result<(u64, u64), Failure> {
-    for (id, len) in (0..).zip(LENGTHS) {
+    let lengths = pair.lengths(&LENGTHS);
+    for (id, &len) in (0..).zip(lengths) {
         let data = pattern(id, len);
         pair.near.mr.write(0, &data)?;
-        pair.far.qp.post_recv(RecvWr::new(id).sge(pair.far.mr.sge(0..len)))?;
-        pair.near.qp.post_send(make(id).sge(pair.near.mr.sge(0..len)))?;
-        pair.done(&pair.near)?;
-        let received = pair.done(&pair.far)?;
-        expect("the length", received.byte_len as usize, len)?;
-        arrived(id, &received)?;
-        expect_bytes(&pair.far.bytes(0, len)?, &data)?;
+        pair.until_whole(|| {
+            pair.expect(RecvWr::new(id).sge(pair.far.mr.sge(0..len)))?;
+            pair.near.qp.post_send(make(id).sge(pair.near.mr.sge(0..len)))?;
+            pair.done(&pair.near)?;
+            let received = pair.received()?;
+            expect("the length", received.byte_len as usize, len)?;
+            arrived(id, &received)?;
+            expect_bytes(&pair.far.bytes(0, len)?, &data)
+        })?;
     }
-    Ok(account(&LENGTHS))
+    Ok(account(lengths))
 }
 
 fn imm(id: u64) -> [u8; 4] {
@@ -192,18 +201,21 @@ fn write(pair: &Pair) -> Result<(u64, u64), Failure> {
 
 /// The sender of an unreliable WRITE learns nothing of its arrival: a SEND behind it tells.
 fn write_uc(pair: &Pair) -> Result<(u64, u64), Failure> {
-    for (id, len) in (0..).zip(LENGTHS) {
+    let lengths = pair.lengths(&LENGTHS);
+    for (id, &len) in (0..).zip(lengths) {
         let data = pattern(id, len);
         pair.near.mr.write(0, &data)?;
-        pair.far.qp.post_recv(RecvWr::new(id))?;
         let to = pair.far.mr.remote().at(64);
-        pair.near.qp.post_send(SendWr::write(id, to).sge(pair.near.mr.sge(0..len)).unsignaled())?;
-        pair.near.qp.post_send(SendWr::send(id))?;
-        pair.done(&pair.near)?;
-        pair.done(&pair.far)?;
-        expect_bytes(&pair.far.bytes(64, len)?, &data)?;
+        pair.until_whole(|| {
+            pair.expect(RecvWr::new(id))?;
+            pair.near.qp.post_send(SendWr::write(id, to).sge(pair.near.mr.sge(0..len)).unsignaled())?;
+            pair.near.qp.post_send(SendWr::send(id))?;
+            pair.done(&pair.near)?;
+            pair.received()?;
+            expect_bytes(&pair.far.bytes(64, len)?, &data)
+        })?;
     }
-    Ok(account(&LENGTHS))
+    Ok(account(lengths))
 }
 
 fn read(pair: &Pair) -> Result<(u64, u64), Failure> {
@@ -277,15 +289,17 @@ fn datagrams(pair: &Pair, imm: impl Fn(u64) -> Option<[u8; 4]>) -> Result<(u64, 
     for (id, len) in (0..).zip(DATAGRAMS) {
         let data = pattern(id, len);
         pair.near.mr.write(0, &data)?;
-        pair.far.qp.post_recv(RecvWr::new(id).sge(pair.far.mr.sge(0..GRH + len)))?;
-        let send = SendWr::ud_send(id, &ah, peer.qpn()?, QKey::new(peer.qkey), imm(id));
-        pair.near.qp.post_send(send.sge(pair.near.mr.sge(0..len)))?;
-        pair.done(&pair.near)?;
-        let received = pair.done(&pair.far)?;
-        expect("the length", received.byte_len as usize, GRH + len)?;
-        expect("the sender", received.src_qp, pair.near.qp.qpn())?;
-        expect("the immediate", received.imm, imm(id))?;
-        expect_bytes(&pair.far.bytes(GRH, len)?, &data)?;
+        pair.until_whole(|| {
+            pair.expect(RecvWr::new(id).sge(pair.far.mr.sge(0..GRH + len)))?;
+            let send = SendWr::ud_send(id, &ah, peer.qpn()?, QKey::new(peer.qkey), imm(id));
+            pair.near.qp.post_send(send.sge(pair.near.mr.sge(0..len)))?;
+            pair.done(&pair.near)?;
+            let received = pair.received()?;
+            expect("the length", received.byte_len as usize, GRH + len)?;
+            expect("the sender", received.src_qp, pair.near.qp.qpn())?;
+            expect("the immediate", received.imm, imm(id))?;
+            expect_bytes(&pair.far.bytes(GRH, len)?, &data)
+        })?;
     }
     Ok(account(&DATAGRAMS))
 }

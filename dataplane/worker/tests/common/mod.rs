@@ -8,6 +8,7 @@ use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
 use dpdk::{Eal, EalConfig, Memory, Mempool, PoolConfig, Port, PortConfig, RxQueue, TxQueue};
 use engine::{EngineConfig, EventQueue};
+use impair::Stage;
 use memory::Regions;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -42,6 +43,8 @@ pub struct Shape {
     pub poll: PollMode,
     pub link: LinkConfig,
     pub commands: usize,
+    /// What happens to frames on the way to and from the port.
+    pub impair: Option<&'static str>,
 }
 
 impl Default for Shape {
@@ -55,6 +58,7 @@ impl Default for Shape {
             poll: PollMode::Adaptive,
             link: LinkConfig::default(),
             commands: 16,
+            impair: None,
         }
     }
 }
@@ -126,6 +130,7 @@ impl Endpoint {
                 events: Arc::clone(&events),
                 engine: EngineConfig { max_qps: 64, max_mrs: 64 },
                 max_mtu: Mtu::Mtu4096,
+                impair: shape.impair.map(|plan| Stage::new(&plan.parse().unwrap(), index as u64)),
             };
             let config = WorkerConfig {
                 poll: shape.poll,
