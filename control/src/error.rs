@@ -94,6 +94,9 @@ pub enum CreateError {
     /// Objects of two devices, or of two protection domains, do not go together.
     #[error("the {0} belongs to another device")]
     OtherDevice(&'static str),
+    /// The limit of a shared receive queue is over its size.
+    #[error(transparent)]
+    Srq(#[from] SrqError),
     /// No memory.
     #[error(transparent)]
     Buffer(#[from] BufferError),
@@ -161,4 +164,38 @@ pub enum QpError {
     /// The QP's type is not connected.
     #[error("a {0:?} queue pair is not connected; use Qp::activate")]
     Type(engine::QpType),
+}
+
+/// Why a shared receive queue did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SrqError {
+    /// Another size.
+    #[error(
+        "a shared receive queue keeps its size of {has} receives ({asked} asked for): create another and let new queue pairs use that"
+    )]
+    Resize {
+        /// Receives asked for.
+        asked: u32,
+        /// Receives that fit.
+        has: u32,
+    },
+    /// A limit that is always undercut.
+    #[error("a limit of {asked} is over the {most} receives that fit: use at most so many")]
+    Limit {
+        /// Asked for.
+        asked: u32,
+        /// The most.
+        most: u32,
+    },
+}
+
+/// Why an object that others use was not destroyed. It is as before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InUse {
+    /// Queue pairs.
+    #[error("{0} queue pairs use it: destroy them first")]
+    QueuePairs(usize),
+    /// Clones of the handle.
+    #[error("{0} other handles of it exist: drop them first")]
+    Handles(usize),
 }

@@ -68,11 +68,11 @@ pub use engine::{
     Access, AsyncEvent, Cqe, EventKind, QpAttr, QpAttrMask, QpState, QpType, SendFlags, Sge, WcOpcode,
     WcStatus,
 };
-pub use error::{CreateError, QpError, ResolveError, StartError};
+pub use error::{CreateError, InUse, QpError, ResolveError, SrqError, StartError};
 pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};
 pub use memory::OutOfRange;
 pub use verbs::{
-    Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Pd, PortAttr, Qp, QpCaps, QpInfo,
-    QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr,
+    Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, PartlyPosted, Pd, PortAttr, Qp,
+    QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr, SrqAttrMask, SrqOptions,
 };
 pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use wire::Qpn;
 use worker::{Command, LaneCounters, Reply};
 
@@ -47,6 +48,23 @@ pub struct PortStats {
     pub workers: Vec<Named>,
     /// Living queue pairs.
     pub qps: Vec<QpStats>,
+    /// Living shared receive queues.
+    pub srqs: Vec<SrqStats>,
+}
+
+/// A shared receive queue as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SrqStats {
+    /// The number by which events name it.
+    pub id: u32,
+    /// Receives posted that no message has taken.
+    pub posted: usize,
+    /// Receives that fit.
+    pub max_wr: u32,
+    /// The armed limit, 0 when none is.
+    pub limit: u32,
+    /// Queue pairs that use it.
+    pub qps: usize,
 }
 
 /// A queue pair's statistics.
@@ -103,6 +121,7 @@ impl PortStats {
             device: device_counters(port),
             workers: lanes.iter().map(worker_counters).collect(),
             qps: qp_stats(port),
+            srqs: srq_stats(port),
         }
     }
 }
@@ -151,4 +170,16 @@ fn qp_stats(port: &PortCore) -> Vec<QpStats> {
         })
     };
     qps.into_iter().filter_map(query).collect()
+}
+
+fn srq_stats(port: &PortCore) -> Vec<SrqStats> {
+    let names = port.names();
+    let stats = names.srqs.iter().map(|(&id, record)| SrqStats {
+        id,
+        posted: record.queue.len(),
+        max_wr: record.queue.depth(),
+        limit: record.queue.limit(),
+        qps: record.users.load(Ordering::Relaxed),
+    });
+    stats.collect()
 }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 
 use super::out::{print, say};
 use rockhopper::Config;
-use rockhopper::stats::{EndpointStats, Named, PortStats};
+use rockhopper::stats::{EndpointStats, Named, PortStats, SrqStats};
 use std::path::PathBuf;
 
 pub fn run(args: &StatsArgs, json: bool) -> Result<(), Failure> {
@@ -66,6 +66,10 @@ pub fn port_text(port: &PortStats, all: bool) -> String {
     }
     for qp in &port.qps {
         section(&format!("QP {:#08x} {} {}", qp.qpn, qp.qp_type, qp.state), &qp.counters);
+    }
+    for srq in &port.srqs {
+        let SrqStats { id, posted, max_wr, limit, qps } = srq;
+        text += &format!("  SRQ {id}: {posted} of {max_wr} receives, limit {limit}, {qps} queue pairs\n");
     }
     text
 }

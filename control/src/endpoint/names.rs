@@ -2,23 +2,27 @@
 //!
 //! All come from the operating system's random source by way of `rand`'s CSPRNG.
 
+use crate::verbs::SrqRecord;
 use engine::QpType;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use wire::{Psn, Qpn};
 
 /// The numbers in use on one port.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Names {
     /// Upper 24 bits of the keys of living regions.
     keys: BTreeSet<u32>,
     /// Living QPs.
     pub qps: BTreeMap<u32, QpType>,
-    /// Protection domains and completion queues made so far.
+    /// Living shared receive queues, by id.
+    pub srqs: BTreeMap<u32, Arc<SrqRecord>>,
+    /// Protection domains, completion queues and shared receive queues made so far.
     last_id: u32,
 }
 
 impl Names {
-    /// The next number of a protection domain or completion queue: these never leave the machine.
+    /// The next number of a protection domain, completion queue or shared receive queue: these never leave the machine.
     pub fn id(&mut self) -> u32 {
         self.last_id += 1;
         self.last_id

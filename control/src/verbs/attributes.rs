@@ -17,6 +17,12 @@ pub struct DeviceAttr {
     pub max_inline_data: usize,
     /// Deepest completion queue, in completions.
     pub max_cqe: u32,
+    /// Most shared receive queues.
+    pub max_srq: usize,
+    /// Deepest shared receive queue, in receives.
+    pub max_srq_wr: u32,
+    /// Most scatter/gather entries of a receive in a shared receive queue.
+    pub max_srq_sge: usize,
     /// Most memory regions.
     pub max_mr: usize,
     /// Longest message, in bytes.
@@ -35,6 +41,9 @@ impl DeviceAttr {
             max_sge: limits::MAX_SGE,
             max_inline_data: limits::MAX_INLINE,
             max_cqe: limits::MAX_CQE,
+            max_srq: limits::MAX_SRQ,
+            max_srq_wr: limits::MAX_QP_WR,
+            max_srq_sge: limits::MAX_SGE,
             max_mr,
             max_msg_sz: limits::MAX_MESSAGE,
             max_qp_rd_atom: limits::MAX_RD_ATOMIC,

@@ -1,5 +1,5 @@
 //! The objects of verbs, under their names: device, protection domain, memory region, completion queue and channel,
-//! queue pair, address handle.
+//! queue pair, shared receive queue, address handle.
 //!
 //! Handles are cheap to clone and may be used from any thread. An object is destroyed when its last handle goes, and keeps
 //! what it depends on: regions and queue pairs their protection domain, queue pairs their completion queues, everything
@@ -14,6 +14,7 @@ mod device;
 mod mr;
 mod pd;
 mod qp;
+mod srq;
 mod wr;
 
 pub use ah::Ah;
@@ -25,4 +26,6 @@ pub use device::Device;
 pub use mr::{FastMr, Mr, RemoteMemory};
 pub use pd::{Pd, QpCaps, QpOptions};
 pub use qp::{Qp, QpQuery};
+pub(crate) use srq::SrqRecord;
+pub use srq::{PartlyPosted, Srq, SrqAttr, SrqAttrMask, SrqOptions};
 pub use wr::{RecvWr, SendWr};

@@ -1,6 +1,6 @@
 //! A protection domain: what may be used together.
 
-use super::{Ah, Cq, Device, FastMr, Mr, Qp};
+use super::{Ah, Cq, Device, FastMr, Mr, Qp, Srq, SrqOptions};
 use crate::error::CreateError;
 use engine::{Access, PdId, QpType, limits};
 use std::net::IpAddr;
@@ -55,6 +55,8 @@ pub struct QpOptions {
     pub send_cq: Cq,
     /// Where receives complete.
     pub recv_cq: Cq,
+    /// Where receives come from, instead of a queue of its own (whose sizes then do not matter).
+    pub srq: Option<Srq>,
     /// Sizes.
     pub caps: QpCaps,
     /// Every send gives a completion, whether its request asks for one or not.
@@ -68,6 +70,7 @@ impl QpOptions {
             qp_type,
             send_cq: cq.clone(),
             recv_cq: cq.clone(),
+            srq: None,
             caps: QpCaps::default(),
             sq_sig_all: false,
         }
@@ -102,6 +105,11 @@ impl Pd {
     /// Creates a queue pair in RESET.
     pub fn create_qp(&self, options: &QpOptions) -> Result<Qp, CreateError> {
         Qp::new(self, options)
+    }
+
+    /// Creates a shared receive queue, for the receives of several queue pairs.
+    pub fn create_srq(&self, options: &SrqOptions) -> Result<Srq, CreateError> {
+        Srq::new(self, options)
     }
 
     /// Creates an address handle for `destination`, which is resolved first (see [`Device::resolve`]).

@@ -1,7 +1,7 @@
 //! A queue pair.
 
 use super::wr::MAX_SGE;
-use super::{Cq, Pd, QpCaps, QpOptions, RecvWr, SendWr};
+use super::{Cq, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq};
 use crate::error::{CreateError, QpError};
 use engine::queue::PostError;
 use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
@@ -22,6 +22,7 @@ struct Inner {
     pd: Pd,
     send_cq: Cq,
     recv_cq: Cq,
+    srq: Option<Srq>,
 }
 
 impl std::fmt::Debug for Qp {
@@ -45,7 +46,10 @@ impl Qp {
         let device = pd.device();
         let QpCaps { max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data } = options.caps;
         let sq = SendQueue::new(max_send_wr, max_send_sge, max_inline_data);
-        let rq = Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge));
+        let rq = match &options.srq {
+            Some(srq) => Arc::clone(srq.queue()),
+            None => Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge)),
+        };
         let qpn = device.port.names().qpn(options.qp_type);
         let shared = Arc::new(QpShared::new(qpn, options.qp_type, sq, rq));
         let init = QpInit {
@@ -68,7 +72,9 @@ impl Qp {
             pd: pd.clone(),
             send_cq: options.send_cq.clone(),
             recv_cq: options.recv_cq.clone(),
+            srq: options.srq.clone(),
         };
+        inner.srq.iter().for_each(Srq::enter);
         Ok(Qp { inner: Arc::new(inner) })
     }
 
@@ -100,6 +106,11 @@ impl Qp {
     /// Where its receives complete.
     pub fn recv_cq(&self) -> &Cq {
         &self.inner.recv_cq
+    }
+
+    /// Where its receives come from, if that is a shared queue.
+    pub fn srq(&self) -> Option<&Srq> {
+        self.inner.srq.as_ref()
     }
 
     /// The PSN that [`connect`](Self::connect) begins to send with: unpredictable, chosen when the QP was made.
@@ -188,6 +199,7 @@ impl Drop for Inner {
         // A worker that is gone has no QP any more.
         let _ = port.at_home(qpn, |lane| Command::DestroyQp { lane, qpn });
         port.names().free_qpn(qpn);
+        self.srq.iter().for_each(Srq::leave);
     }
 }
 
@@ -204,6 +216,10 @@ fn check(pd: &Pd, options: &QpOptions) -> Result<(), CreateError> {
         if !Arc::ptr_eq(&cq.device().port, &pd.device().port) {
             return Err(CreateError::OtherDevice("completion queue"));
         }
+    }
+    let srq = options.srq.as_ref().map(|srq| srq.pd().device());
+    if srq.is_some_and(|device| !Arc::ptr_eq(&device.port, &pd.device().port)) {
+        return Err(CreateError::OtherDevice("shared receive queue"));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod loopback;
 mod messages;
 mod network;
 mod numbers;
+mod shared_receives;
 mod statistics;
 mod support;
 mod threads;

@@ -15,7 +15,9 @@ pub const MAX_ACK_TIMEOUT: u8 = 31;
 pub const MAX_RETRIES: u8 = 7;
 /// Largest RNR timer code.
 pub const MAX_RNR_TIMER: u8 = 31;
-/// Deepest send or receive queue.
+/// Most shared receive queues of a device.
+pub const MAX_SRQ: usize = 65_536;
+/// Deepest send or receive queue, shared ones among them.
 pub const MAX_QP_WR: u32 = 32_768;
 /// Deepest completion queue.
 pub const MAX_CQE: u32 = 1 << 22;
