@@ -161,6 +161,23 @@ pub enum QpError {
         /// Its value.
         value: String,
     },
+    /// No multicast address.
+    #[error("{0} is no multicast address: attach to one of 224.0.0.0/4 or ff00::/8")]
+    NoGroup(IpAddr),
+    /// The QP's type receives no multicast.
+    #[error("a {0:?} queue pair cannot be attached to a group: only UD receives multicast")]
+    GroupType(engine::QpType),
+    /// It is not attached.
+    #[error("the queue pair is not attached to {0}")]
+    NotAttached(IpAddr),
+    /// More than there is room for.
+    #[error("there are {most} {what} already; detach some first")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// The QP's type is not connected.
     #[error("a {0:?} queue pair is not connected; use Qp::activate")]
     Type(engine::QpType),

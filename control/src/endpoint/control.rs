@@ -105,6 +105,7 @@ impl Rounds {
             if link.up {
                 let mut interface = port.network.lock();
                 interface.announce();
+                interface.report_groups(port.clock.now_ns());
                 port.send_waiting(&mut interface);
             }
         }

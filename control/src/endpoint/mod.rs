@@ -3,6 +3,7 @@
 mod bringup;
 mod control;
 mod events;
+mod groups;
 mod names;
 mod network;
 mod port;
@@ -11,6 +12,7 @@ mod ring;
 pub use events::event_name;
 pub use ring::RingPair;
 
+pub(crate) use groups::{MAX_GROUPS, MAX_MEMBERS};
 pub(crate) use names::starting_psn;
 pub(crate) use port::PortCore;
 

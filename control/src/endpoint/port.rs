@@ -1,6 +1,7 @@
 //! One port as all threads see it: what it is, who works on it, and the numbers in use.
 
 use super::events::EventInbox;
+use super::groups::Groups;
 use super::names::Names;
 use super::network::Network;
 use crate::config::QosSettings;
@@ -51,6 +52,7 @@ pub(crate) struct PortCore {
     pub inbox: EventInbox,
     pub network: Network,
     pub names: Mutex<Names>,
+    pub groups: Groups,
     /// Where the control thread's frames come from.
     pub pool: Arc<Mempool>,
     pub clock: Clock,
@@ -92,6 +94,7 @@ impl PortCore {
             inbox: EventInbox::new(),
             network: parts.network,
             names: Mutex::new(Names::default()),
+            groups: Groups::default(),
             pool: parts.pool,
             clock: parts.clock,
             port: Mutex::new(parts.port),

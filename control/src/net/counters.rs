@@ -16,6 +16,10 @@ pub enum Counter {
     Solicited,
     /// Announcements of our addresses sent.
     Announced,
+    /// Routers asked which groups we belong to.
+    GroupQuery,
+    /// Reports of our groups sent.
+    GroupReported,
     /// Another station uses one of our addresses.
     Conflict,
     /// Shorter than its headers say, or a header that contradicts itself.
@@ -48,13 +52,15 @@ pub enum Counter {
     EventLost,
 }
 
-const NAMES: [(Counter, &str); 21] = [
+const NAMES: [(Counter, &str); 23] = [
     (Counter::ArpAnswered, "arp_answered"),
     (Counter::NdAnswered, "nd_answered"),
     (Counter::EchoAnswered, "echo_answered"),
     (Counter::NeighbourLearned, "neighbour_learned"),
     (Counter::Solicited, "neighbour_solicited"),
     (Counter::Announced, "address_announced"),
+    (Counter::GroupQuery, "group_query"),
+    (Counter::GroupReported, "group_reported"),
     (Counter::Conflict, "address_conflict"),
     (Counter::Malformed, "drop_malformed"),
     (Counter::BadChecksum, "drop_bad_checksum"),

@@ -8,9 +8,10 @@ use std::net::IpAddr;
 
 use wire::{Gid, Mac, Vlan};
 
-use super::address::{ALL_NODES, NO_MAC};
+use super::address::{ALL_NODES, NO_IPV4, NO_MAC};
 use super::bucket::TokenBucket;
 use super::cache::{Cache, Question};
+use super::membership::{Hosts, Membership, report};
 use super::parse::{ArpKind, Link};
 use super::{
     Counter, Counters, GidTable, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
@@ -53,6 +54,7 @@ pub struct Interface {
     router: Router,
     gids: GidTable,
     cache: Cache,
+    membership: Membership,
     neighbour_answers: TokenBucket,
     echo_answers: TokenBucket,
     /// When each of our addresses was last defended.
@@ -77,6 +79,7 @@ impl Interface {
             },
             gids: GidTable::new(config.mac),
             cache: Cache::new(config.cache),
+            membership: Membership::new(config.mac),
             neighbour_answers: TokenBucket::new(config.answers_per_second),
             echo_answers: TokenBucket::new(config.answers_per_second),
             defended_ns: BTreeMap::new(),
@@ -122,6 +125,29 @@ impl Interface {
         }
     }
 
+    /// Joins a multicast group: routers and switches are told, now and when they ask.
+    pub fn join_group(&mut self, now: u64, group: IpAddr) {
+        self.membership.join(now, group.to_canonical());
+        self.send_reports(now);
+    }
+
+    /// Leaves a multicast group.
+    pub fn leave_group(&mut self, now: u64, group: IpAddr) {
+        self.membership.leave(now, group.to_canonical());
+        self.send_reports(now);
+    }
+
+    /// Tells the link our groups anew: after it came up, and after a failover.
+    pub fn report_groups(&mut self, now: u64) {
+        self.membership.repeat_all(now);
+        self.send_reports(now);
+    }
+
+    /// The groups joined.
+    pub fn groups(&self) -> Vec<IpAddr> {
+        self.membership.members()
+    }
+
     /// Takes in a received frame, with or without its 802.1Q tag, without FCS. Any bytes are allowed.
     pub fn on_frame(&mut self, now: u64, frame: &[u8]) {
         if let Err(reason) = self.receive(now, frame) {
@@ -162,12 +188,13 @@ impl Interface {
 
     /// When [`Interface::on_timeout`] is due; `None` if nothing waits.
     pub fn next_timeout(&self) -> Option<u64> {
-        self.cache.next_timeout()
+        self.cache.next_timeout().into_iter().chain(self.membership.next_timeout()).min()
     }
 
     /// Does what is due at `now`. Calling it early is harmless.
     pub fn on_timeout(&mut self, now: u64) {
         self.cache.on_timeout(now);
+        self.send_reports(now);
         self.drain_cache();
     }
 
@@ -221,6 +248,25 @@ impl Interface {
         };
         if let Err(reason) = self.send(frame, Counter::Announced) {
             self.counters.count(reason);
+        }
+    }
+
+    fn send_reports(&mut self, now: u64) {
+        while let Some(due) = self.membership.poll(now) {
+            let first_v4 = self.router.addresses.iter().find_map(|own| match own.address() {
+                IpAddr::V4(v4) => Some(v4),
+                IpAddr::V6(_) => None,
+            });
+            let from = Hosts {
+                mac: self.mac,
+                vlan: self.vlan.map(|vid| Vlan::new(0, vid)),
+                v4: first_v4.unwrap_or(NO_IPV4),
+                v6: link_local(self.mac),
+            };
+            let Some(frame) = report(&from, due) else { continue };
+            if let Err(reason) = self.send(frame, Counter::GroupReported) {
+                self.counters.count(reason);
+            }
         }
     }
 

@@ -7,8 +7,7 @@
 //!
 //! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo), and section "GIDs and
 //! address resolution" of the wire facts. Left out: router discovery (gateways are configured), duplicate
-//! address detection of our own addresses before use (conflicts are reported when they show), multicast group
-//! reports, reassembly, and ICMP errors. Clauses of RFCs are cited as unverified: from knowledge of the
+//! address detection of our own addresses before use (conflicts are reported when they show), and reassembly. Clauses of RFCs are cited as unverified: from knowledge of the
 //! protocols, not beside the text.
 //!
 //! Ethernet comes from `wire`, the rest is read and written through `smoltcp::wire`: safe Rust, fuzzed, no
@@ -21,6 +20,7 @@ mod cache;
 mod counters;
 mod gid;
 mod interface;
+mod membership;
 mod parse;
 mod route;
 

@@ -16,6 +16,7 @@ use wire::{EthernetHeader, Mac, Vlan, ethertype};
 
 use super::Counter;
 use super::address::is_station;
+use super::membership::{self, Query};
 
 /// The EtherType of ARP; those of IP are the data path's too and come from `wire`.
 pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
@@ -38,6 +39,7 @@ pub(super) struct Link {
 pub(super) enum Message<'a> {
     Arp { operation: ArpKind, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr },
     EchoRequest(Echo<'a>),
+    GroupQuery(Query),
     Solicitation { source: Ipv6Addr, target: Ipv6Addr, sender_mac: Option<Mac> },
     Advertisement { target: Ipv6Addr, target_mac: Option<Mac>, overrides: bool },
 }
@@ -113,11 +115,14 @@ fn ipv4(payload: &[u8]) -> Result<Message<'_>, Counter> {
     if !packet.verify_checksum() {
         return Err(Counter::BadChecksum);
     }
-    if packet.next_header() != IpProtocol::Icmp {
+    if !matches!(packet.next_header(), IpProtocol::Icmp | IpProtocol::Igmp) {
         return Err(Counter::UnknownProtocol);
     }
     if packet.more_frags() || packet.frag_offset() != 0 {
         return Err(Counter::Fragment);
+    }
+    if packet.next_header() == IpProtocol::Igmp {
+        return membership::igmp(packet.payload()).map(Message::GroupQuery);
     }
     let icmp = Icmpv4Packet::new_checked(packet.payload()).map_err(|_| Counter::Malformed)?;
     if !icmp.verify_checksum() {
@@ -146,6 +151,7 @@ fn ipv6(payload: &[u8]) -> Result<Message<'_>, Counter> {
     }
     match packet.next_header() {
         IpProtocol::Icmpv6 => {}
+        IpProtocol::HopByHop => return listener_query(&packet),
         IpProtocol::Ipv6Frag => return Err(Counter::Fragment),
         _ => return Err(Counter::UnknownProtocol),
     }
@@ -171,6 +177,19 @@ fn ipv6(payload: &[u8]) -> Result<Message<'_>, Counter> {
         Ok(Icmpv6Repr::Ndisc(nd)) => neighbour(source, destination, nd),
         _ => Err(Counter::Malformed),
     }
+}
+
+/// MLD comes behind a hop-by-hop header, and is the only thing that we look for there.
+fn listener_query<'a>(packet: &Ipv6Packet<&[u8]>) -> Result<Message<'a>, Counter> {
+    let payload = packet.payload();
+    let Some(&[next, length]) = payload.first_chunk() else { return Err(Counter::Malformed) };
+    if IpProtocol::from(next) != IpProtocol::Icmpv6 {
+        return Err(Counter::UnknownProtocol);
+    }
+    let message = payload.get(8 * (usize::from(length) + 1)..).ok_or(Counter::Malformed)?;
+    let query = membership::mld(packet.src_addr(), packet.dst_addr(), message)?;
+    // unverified RFC 3810 5.1.14: proof that no router passed it on.
+    if packet.hop_limit() == 1 { Ok(Message::GroupQuery(query)) } else { Err(Counter::BadSource) }
 }
 
 /// unverified RFC 4861 7.1: the hop limit, and options that have a length and end where the packet ends.

@@ -1,6 +1,7 @@
 //! Tests of the slow path as a whole: frames in, frames and events out. The golden frames are scapy's.
 
 mod answers;
+mod groups;
 mod junk;
 mod resolve;
 mod routes;

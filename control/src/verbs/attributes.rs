@@ -29,6 +29,10 @@ pub struct DeviceAttr {
     pub max_msg_sz: u32,
     /// Most READs and atomics that a queue pair may have outstanding, in each direction.
     pub max_qp_rd_atom: u8,
+    /// Most multicast groups with members here.
+    pub max_mcast_grp: usize,
+    /// Most queue pairs attached to one group.
+    pub max_mcast_qp_attach: usize,
     /// Entries of the P_Key table.
     pub max_pkeys: u16,
 }
@@ -47,6 +51,8 @@ impl DeviceAttr {
             max_mr,
             max_msg_sz: limits::MAX_MESSAGE,
             max_qp_rd_atom: limits::MAX_RD_ATOMIC,
+            max_mcast_grp: crate::endpoint::MAX_GROUPS,
+            max_mcast_qp_attach: crate::endpoint::MAX_MEMBERS,
             max_pkeys: 1,
         }
     }

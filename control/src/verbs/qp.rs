@@ -5,6 +5,7 @@ use super::{Cq, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq};
 use crate::error::{CreateError, QpError};
 use engine::queue::PostError;
 use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
+use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Psn, Qpn};
 use worker::{CallError, Command, Reply};
@@ -170,6 +171,21 @@ impl Qp {
         }
     }
 
+    /// Attaches a UD queue pair to a multicast group, IPv4 or IPv6: from now on it receives what is sent there, by others and
+    /// by this port itself. The port joins the group with its first member. RoCE has no LIDs, so `_mlid` has no effect.
+    /// Attaching twice is attaching once.
+    pub fn attach_mcast(&self, group: IpAddr, _mlid: u16) -> Result<(), QpError> {
+        if self.qp_type() != QpType::Ud {
+            return Err(QpError::GroupType(self.qp_type()));
+        }
+        self.port().attach_mcast(self.qpn(), group.into())
+    }
+
+    /// Detaches it. What the queue pair is attached to when it goes, it is detached from.
+    pub fn detach_mcast(&self, group: IpAddr, _mlid: u16) -> Result<(), QpError> {
+        self.port().detach_mcast(self.qpn(), group.into())
+    }
+
     /// Attributes and counters, after `ibv_query_qp`.
     pub fn query(&self) -> Result<QpQuery, QpError> {
         let qpn = self.qpn();
@@ -196,6 +212,7 @@ impl Qp {
 impl Drop for Inner {
     fn drop(&mut self) {
         let (port, qpn) = (&self.pd.device().port, self.shared.qpn());
+        port.detach_from_all(qpn);
         // A worker that is gone has no QP any more.
         let _ = port.at_home(qpn, |lane| Command::DestroyQp { lane, qpn });
         port.names().free_qpn(qpn);

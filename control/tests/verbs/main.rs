@@ -9,6 +9,7 @@ mod devices;
 mod fast_registration;
 mod loopback;
 mod messages;
+mod multicast;
 mod network;
 mod numbers;
 mod shared_receives;

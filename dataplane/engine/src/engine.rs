@@ -174,7 +174,12 @@ impl<M: Memory> Engine<M> {
 
     /// A packet that passed the parser and the iCRC: lookup, admission, responder or completer.
     pub fn on_packet(&mut self, now: Nanos, packet: &RxPacket<'_>) {
-        let Some(slot) = self.slot_of(packet.frame.bth.dest_qpn) else {
+        self.deliver(now, packet.frame.bth.dest_qpn, packet);
+    }
+
+    /// The same for a QP of which the packet does not speak: a member of the multicast group that it is for.
+    pub fn deliver(&mut self, now: Nanos, qpn: Qpn, packet: &RxPacket<'_>) {
+        let Some(slot) = self.slot_of(qpn) else {
             return self.counters.drop_packet(DropReason::UnknownQp);
         };
         self.with_qp(now, slot, |qp, ctx| match admit(qp, ctx, packet) {

@@ -8,7 +8,7 @@ use engine::{Counters, MemoryRegion, QpAttr, QpAttrMask, QpInit, QpState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::SyncSender;
-use wire::{Mtu, Qpn};
+use wire::{Gid, Mtu, Qpn};
 
 /// A request to a worker. `lane` counts the worker's lanes in the order it was given them.
 #[derive(Debug)]
@@ -76,6 +76,25 @@ pub enum Command {
         lane: usize,
         /// The addresses.
         addresses: Box<AddressSet>,
+    },
+    /// Attaches a UD QP of the port, wherever it lives, to a multicast group; every worker of the port is told. Reply:
+    /// `Done`, attached before or not.
+    AttachMcast {
+        /// Which lane.
+        lane: usize,
+        /// The group.
+        group: Gid,
+        /// The member.
+        qpn: Qpn,
+    },
+    /// Detaches a QP from a group. Reply: `Done`, attached or not.
+    DetachMcast {
+        /// Which lane.
+        lane: usize,
+        /// The group.
+        group: Gid,
+        /// The member.
+        qpn: Qpn,
     },
     /// Everything that a lane counts. Reply: `Counters`.
     Counters {

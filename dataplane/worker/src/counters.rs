@@ -13,6 +13,12 @@ pub enum Drop {
     OwnSource,
     /// RoCE of another VLAN than the port's, tagged where no tag belongs, or without one where one does.
     OtherVlan,
+    /// For a group that no QP here is attached to.
+    GroupNotAttached,
+    /// For a group, but not for the QP number that stands for groups.
+    GroupQpn,
+    /// For a group's members on another worker, for whom no buffer could be had.
+    GroupNoBuffer,
     /// More segments than one packet may come in.
     TooManySegments,
     /// For the control thread, whose ring is full.
@@ -29,6 +35,9 @@ impl Drop {
         Drop::NotOurAddress,
         Drop::OwnSource,
         Drop::OtherVlan,
+        Drop::GroupNotAttached,
+        Drop::GroupQpn,
+        Drop::GroupNoBuffer,
         Drop::TooManySegments,
         Drop::SlowPathFull,
         Drop::HandoffFull,
@@ -41,6 +50,9 @@ impl Drop {
             Drop::NotOurAddress => "drop_not_our_address",
             Drop::OwnSource => "drop_own_source",
             Drop::OtherVlan => "drop_other_vlan",
+            Drop::GroupNotAttached => "drop_group_not_attached",
+            Drop::GroupQpn => "drop_group_qpn",
+            Drop::GroupNoBuffer => "drop_group_no_buffer",
             Drop::TooManySegments => "drop_too_many_segments",
             Drop::SlowPathFull => "drop_slow_path_full",
             Drop::HandoffFull => "drop_handoff_full",

@@ -22,6 +22,8 @@ impl Worker {
             Command::DestroyQp { lane, qpn } => self.lane(lane)?.destroy_qp(now, qpn)?,
             Command::MoveQp { lane, qpn, to } => self.lane(lane)?.move_qp(qpn, to)?,
             Command::SetAddresses { lane, addresses } => self.lane(lane)?.addresses = *addresses,
+            Command::AttachMcast { lane, group, qpn } => self.lane(lane)?.groups.attach(group, qpn),
+            Command::DetachMcast { lane, group, qpn } => self.lane(lane)?.groups.detach(group, qpn),
             Command::Counters { lane } => return Ok(Reply::Counters(Box::new(self.lane(lane)?.snapshot()))),
             Command::Stop => self.flush(),
         }

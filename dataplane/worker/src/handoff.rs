@@ -27,6 +27,8 @@ use wire::{Frame, Qpn, Service};
 pub(crate) enum Parcel {
     /// A frame, parsed and its iCRC right, for a QP that lived there.
     Frame(Mbuf),
+    /// A frame to a group that has members there.
+    Group(Mbuf),
     /// All frames for this QP before this one were sent: now send the QP here.
     Ask(Qpn),
 }
@@ -174,6 +176,12 @@ impl Lane {
                 busy = true;
                 match parcel {
                     Parcel::Frame(mbuf) => self.execute_handed(now, mbuf),
+                    Parcel::Group(mbuf) => {
+                        // It was parsed before, with success.
+                        if let Ok(frame) = parse_again(&mbuf) {
+                            self.deliver_handed_group(now, &mbuf, &frame);
+                        }
+                    }
                     Parcel::Ask(qpn) => self.answer(qpn, from),
                 }
             }
@@ -196,6 +204,11 @@ impl Lane {
         } else {
             self.send_away(now, mbuf, &frame);
         }
+    }
+
+    /// Wakes a worker when the burst is done.
+    pub(crate) fn rouse(&mut self, worker: usize) {
+        self.moves.rouse[worker] = true;
     }
 
     /// Somebody wants one of our QPs.

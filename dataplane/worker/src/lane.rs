@@ -3,6 +3,7 @@
 use crate::address::AddressSet;
 use crate::config::{LaneConfig, SetupError};
 use crate::counters::LaneCounters;
+use crate::group::Groups;
 use crate::handoff::Moves;
 use crate::impaired::Impaired;
 use crate::link::PortLink;
@@ -34,6 +35,7 @@ pub(crate) struct Lane {
     pub max_mtu: Mtu,
     pub posters: Posters,
     pub addresses: AddressSet,
+    pub groups: Groups,
     pub received: Option<Box<Received>>,
     pub outgoing: Outgoing,
     pub moves: Moves,
@@ -62,6 +64,7 @@ impl Lane {
             config: config.engine,
             max_mtu: config.max_mtu,
             addresses: AddressSet::default(),
+            groups: Groups::default(),
             received: Some(Box::default()),
             counters: LaneCounters::default(),
         })

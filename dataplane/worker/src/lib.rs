@@ -8,6 +8,7 @@
 //! | frames that are another worker's, and QPs that move | `handoff.rs` |
 //! | frames that are not RoCE for us | `slow.rs` |
 //! | poll transmit → seal | `sink.rs` |
+//! | packets to multicast groups, a copy for each member | `group.rs` |
 //! | tx burst | `tx.rs` |
 //! | packets to ourselves, turned round before the port | `loopback.rs` |
 //! | what a bad link does, if a plan says so: between port and the first and last of these | `impaired.rs` |
@@ -32,6 +33,7 @@ mod directory;
 mod doorbell;
 mod driven;
 mod execute;
+mod group;
 mod handle;
 mod handoff;
 mod idle;

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
 use engine::{Nanos, Payload, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN};
+use wire::{Frame, FrameError, HEAD_LEN, Qpn};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -37,6 +37,8 @@ enum Fate {
     Dropped,
     /// For the engine here (which counts QPs it does not know).
     Local(Frame),
+    /// For the members of a group.
+    Group(Frame),
     /// Its QP is not here: another worker's, or on its way.
     Away(Frame),
     /// Not RoCE for us.
@@ -91,6 +93,7 @@ impl Lane {
                         self.counters.count_drop(reason);
                         Fate::Dropped
                     }
+                    Ok(()) if frame.dst.is_multicast() => Fate::Group(frame),
                     Ok(()) if self.is_local(&frame) => Fate::Local(frame),
                     Ok(()) => Fate::Away(frame),
                 },
@@ -102,7 +105,11 @@ impl Lane {
     /// Whether a good frame is for us.
     #[inline]
     fn admit(&self, mbuf: &Mbuf, frame: &Frame, origin: Origin) -> Result<(), Drop> {
-        self.addresses.admits(frame)?;
+        if frame.dst.is_multicast() {
+            self.admit_group(frame)?;
+        } else {
+            self.addresses.admits(frame)?;
+        }
         match origin {
             Origin::Wire => self.addresses.admits_from_wire(frame, mbuf.stripped_vlan()),
             Origin::Own => Ok(()),
@@ -122,6 +129,7 @@ impl Lane {
         for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates) {
             match fate {
                 Fate::Local(frame) => self.execute(now, mbuf, frame),
+                Fate::Group(frame) => self.deliver_group(now, mbuf, frame),
                 Fate::Away(_) | Fate::Slow => leaving = true,
                 Fate::Dropped => {}
             }
@@ -131,7 +139,7 @@ impl Lane {
                 match fate {
                     Fate::Away(frame) => self.send_away(now, mbuf, &frame),
                     Fate::Slow => self.give_to_control(mbuf),
-                    Fate::Local(_) | Fate::Dropped => {}
+                    Fate::Local(_) | Fate::Group(_) | Fate::Dropped => {}
                 }
             }
         } else {
@@ -143,20 +151,26 @@ impl Lane {
     /// Lookup, admission, responder or completer, copy: the engine's.
     #[inline]
     pub(crate) fn execute(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
+        self.execute_for(now, mbuf, frame, frame.bth.dest_qpn);
+    }
+
+    /// [`execute`](Self::execute) for a QP of which the frame does not speak: a member of its group.
+    #[inline]
+    pub(crate) fn execute_for(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame, qpn: Qpn) {
         let mut scratch = [0; HEAD_LEN];
         let head = head(mbuf, &mut scratch);
         let (begin, len) = (frame.payload_offset(), frame.payload_len());
         if mbuf.nb_segs() == 1 {
             // The parser has seen that the frame is as long as its headers say.
             let payload = Payload::contiguous(mbuf.data().get(begin..begin + len).unwrap_or_default());
-            return self.engine.on_packet(now, &RxPacket { frame, head, payload });
+            return self.engine.deliver(now, qpn, &RxPacket { frame, head, payload });
         }
         let mut pieces = ArrayVec::<&[u8], MAX_SEGMENTS>::new();
         if !gather(mbuf, begin, len, &mut pieces) {
             return self.counters.count_drop(Drop::TooManySegments);
         }
         let (first, rest) = pieces.split_first().map_or((&[][..], &[][..]), |(first, rest)| (*first, rest));
-        self.engine.on_packet(now, &RxPacket { frame, head, payload: Payload::segmented(first, rest) });
+        self.engine.deliver(now, qpn, &RxPacket { frame, head, payload: Payload::segmented(first, rest) });
     }
 }
 

@@ -1,39 +1,46 @@
 //! Sealing: the engine's packets become frames in buffers.
 
 use crate::counters::Traffic;
+use crate::group::{self, Groups};
 use crate::tx::{Outgoing, TX_BURST};
 use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, TxPacket};
 use memory::HostMemory;
 use std::ops::Range;
-use wire::{Bth, ICRC_LEN, Icrc, Reach, TxHeaders, write_headers};
+use wire::{Bth, HeaderTemplate, ICRC_LEN, Icrc, Reach, TxHeaders, write_headers};
 
 /// Buffers whose beginnings are on their way to the cache while one is written: most recently the receiver had them.
 const AHEAD: usize = 6;
+
+/// Where a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Wire,
+    Own,
+    Both,
+}
 
 /// Fills a lane's burst to send.
 pub(crate) struct BurstSink<'a> {
     pub outgoing: &'a mut Outgoing,
     pub traffic: &'a mut Traffic,
+    pub groups: &'a Groups,
 }
 
 impl PacketSink for BurstSink<'_> {
     #[inline]
     fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-        let own = packet.template.reach() == Reach::Own;
-        if if own { self.outgoing.looped.is_full() } else { self.outgoing.burst.is_full() } {
+        let way = self.way(packet.template);
+        let blocked = (way != Way::Own && self.outgoing.burst.is_full())
+            || (way != Way::Wire && self.outgoing.looped.is_full());
+        if blocked {
             return Err(SinkError::Full);
         }
         let Some(mut mbuf) = self.fresh_buffer() else { return Err(SinkError::Full) };
         self.outgoing.ip_id = self.outgoing.ip_id.wrapping_add(1);
         match seal(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf) {
             Ok(()) => {
-                // There is room, as seen above.
-                if own {
-                    self.outgoing.looped.push(mbuf);
-                } else {
-                    let _ = self.outgoing.burst.push(mbuf);
-                }
+                self.send(way, mbuf);
                 Ok(())
             }
             // The buffer goes home by its drop: this ends a request, so it is rare.
@@ -43,6 +50,31 @@ impl PacketSink for BurstSink<'_> {
 }
 
 impl BurstSink<'_> {
+    #[inline]
+    fn way(&self, template: &HeaderTemplate) -> Way {
+        match template.reach() {
+            Reach::Own => Way::Own,
+            Reach::Group if self.groups.has(template.dst()) => Way::Both,
+            Reach::Wire | Reach::Group => Way::Wire,
+        }
+    }
+
+    /// There is room, as seen before. Members of this port lose a packet to their group when no buffer can be had for it, as
+    /// members elsewhere would.
+    #[inline]
+    fn send(&mut self, way: Way, mbuf: Mbuf) {
+        if way == Way::Own {
+            return self.outgoing.looped.push(mbuf);
+        }
+        if way == Way::Both {
+            match group::copy(&mbuf, &self.outgoing.pool) {
+                Some(copy) => self.outgoing.looped.push(copy),
+                None => self.traffic.no_buffer += 1,
+            }
+        }
+        let _ = self.outgoing.burst.push(mbuf);
+    }
+
     /// An empty buffer, or `None` (counted) when the pool has none: the packet is offered again at the next poll.
     #[inline]
     fn fresh_buffer(&mut self) -> Option<Mbuf> {

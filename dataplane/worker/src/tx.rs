@@ -49,8 +49,11 @@ impl Lane {
         for _ in 0..BURSTS {
             self.take_injected();
             if !self.engine.is_idle() {
-                let mut sink =
-                    BurstSink { outgoing: &mut self.outgoing, traffic: &mut self.counters.traffic };
+                let mut sink = BurstSink {
+                    outgoing: &mut self.outgoing,
+                    traffic: &mut self.counters.traffic,
+                    groups: &self.groups,
+                };
                 self.engine.poll_transmit(now, &mut sink);
             }
             if self.outgoing.burst.is_empty() && !self.held_frames_leave(now) {

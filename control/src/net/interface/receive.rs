@@ -24,6 +24,12 @@ impl Interface {
                 self.on_arp(now, &link, operation, (sender_mac, sender), target)
             }
             Message::EchoRequest(request) => self.on_echo(now, &link, request),
+            Message::GroupQuery(query) => {
+                self.membership.on_query(now, &query);
+                self.counters.count(Counter::GroupQuery);
+                self.send_reports(now);
+                Ok(())
+            }
             Message::Solicitation { source, target, sender_mac } => {
                 self.on_solicitation(now, &link, source, target, sender_mac)
             }

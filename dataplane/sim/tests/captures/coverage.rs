@@ -30,7 +30,7 @@ fn describe(requests: usize, responses: usize, singles: usize, groups: usize, ca
         (requests, "requests"),
         (responses, "responses"),
         (singles, "datagrams"),
-        (groups, "multicast datagrams (sent only: a QP cannot join a group)"),
+        (groups, "multicast datagrams"),
         (capture.others, "frames that are not RoCE"),
     ]
     .into_iter()

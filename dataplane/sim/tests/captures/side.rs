@@ -108,7 +108,12 @@ impl Side {
     /// A frame of the capture arrives.
     pub fn deliver(&mut self, seen: &Seen) {
         let payload = Payload::contiguous(seen.payload());
-        self.engine.on_packet(self.now, &RxPacket { frame: &seen.frame, head: &seen.bytes, payload });
+        let packet = RxPacket { frame: &seen.frame, head: &seen.bytes, payload };
+        match seen.frame.bth.dest_qpn {
+            // The worker finds the members of a group.
+            Qpn::MULTICAST => self.engine.deliver(self.now, self.qpn, &packet),
+            _ => self.engine.on_packet(self.now, &packet),
+        }
     }
 
     /// What our side sends now, as frames that were sealed and parsed again.
