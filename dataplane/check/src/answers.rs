@@ -1,0 +1,331 @@
+//! What a QP answers (transport facts 2, 3, 4, 6 to 9 and 11), held against the requests of the other direction.
+
+use crate::packet::Packet;
+use crate::record::{At, Record, psn_at};
+use crate::requests::{MOST_RESTARTS, Requests, RnrWait, Side};
+use crate::{Note, Rule};
+use wire::{Aeth, AtomicAckEth, Msn, Mtu, NakCode, Operation, Position, Syndrome, rnr_timer_ns};
+
+/// What is remembered of a responder.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// The refusal that ended the connection: where, and its syndrome.
+    pub fatal: Option<(At, u8)>,
+    /// The READ response that comes next.
+    run: At,
+    /// The last sequence NAK, until its packet arrives.
+    pub asked_for: Option<At>,
+}
+
+impl Answers {
+    /// Judges a response against the requests. `side` is that of the requests; `ordered` says that the responder's frames are
+    /// seen as it sends them.
+    pub fn on_response(
+        &mut self,
+        packet: &mut Packet<'_>,
+        requests: &mut Requests,
+        side: Side,
+        ordered: bool,
+        ack_limit_ns: u64,
+    ) {
+        // The path MTU may have become known meanwhile.
+        requests.advance(side.mtu);
+        let at = requests.place(packet.psn());
+        if at < requests.oldest() {
+            return;
+        }
+        let aeth: Option<Aeth> = packet.ext();
+        let nak = matches!(aeth, Some(Aeth { syndrome: Syndrome::Nak(NakCode::PsnSequence), .. }));
+        // The next PSN may be asked for when nothing was lost but something ahead was.
+        if at >= requests.end(side.mtu) {
+            let info = packet.frame.info;
+            let rule =
+                if nak && at == requests.end(side.mtu) { Rule::SequenceNak } else { Rule::GhostResponse };
+            return packet.broken(rule, format_args!("{info} for PSN {}, which was not sent", psn_at(at)));
+        }
+        if let Some((fatal, syndrome)) = self.fatal {
+            let same = at == fatal && aeth.is_some_and(|aeth| aeth.syndrome.to_byte() == syndrome);
+            if at >= fatal && !same {
+                let info = packet.frame.info;
+                packet.broken(
+                    Rule::AfterFatalNak,
+                    format_args!("{info} after PSN {} was refused for good", psn_at(fatal)),
+                );
+                return;
+            }
+        }
+        if let Some(aeth) = aeth {
+            held_back(packet, requests, at, ack_limit_ns);
+            self.gap(packet, requests, at, aeth, side, ordered);
+            message_number(packet, requests, at, aeth, side.mtu);
+        }
+        match (packet.frame.info.operation, aeth.map(|aeth| aeth.syndrome)) {
+            (Operation::ReadResponse, _) => self.read_response(packet, requests, at, side, ordered),
+            (Operation::AtomicAcknowledge, _) => atomic(packet, requests, at, side.mtu),
+            (_, Some(Syndrome::Nak(code))) => self.nak(packet, requests, at, code, side, ordered),
+            (_, Some(Syndrome::RnrNak { timer })) => rnr_nak(packet, requests, at, timer, side, ordered),
+            _ => {
+                overtaking(packet, requests, at, side.mtu, ordered);
+                acknowledge(requests, at + 1);
+            }
+        }
+    }
+
+    /// Acknowledged, or asked for, is only what follows without a gap.
+    fn gap(
+        &mut self,
+        packet: &mut Packet<'_>,
+        requests: &mut Requests,
+        at: At,
+        aeth: Aeth,
+        side: Side,
+        ordered: bool,
+    ) {
+        // A NAK acknowledges what comes before it.
+        let refused = !matches!(aeth.syndrome, Syndrome::Ack { .. });
+        let covered = if refused { at } else { at + 1 };
+        if covered <= requests.front || requests.holder(requests.front, side.mtu).is_some() {
+            return;
+        }
+        if side.sees_sending || side.sees_arriving && ordered {
+            let front = psn_at(requests.front);
+            packet.broken(Rule::AckGap, format_args!("PSN {front} is acknowledged and was not there"));
+        }
+        packet.note(Note::Missing);
+        let holder = requests.holder(at, side.mtu).map(|index| requests.records[index].at);
+        requests.skip_to(if refused { at } else { holder.unwrap_or(at) }, side.mtu);
+    }
+
+    fn read_response(
+        &mut self,
+        packet: &mut Packet<'_>,
+        requests: &mut Requests,
+        at: At,
+        side: Side,
+        ordered: bool,
+    ) {
+        let Some(index) = requests.holder(at, side.mtu) else { return };
+        let record = &requests.records[index];
+        let (info, len) = (packet.frame.info, packet.len());
+        if record.info.operation != Operation::ReadRequest && !record.draws_empty_response() {
+            return packet.broken(Rule::ResponseKind, format_args!("{info} answers {}", record.info));
+        }
+        let Some(span) = record.span(side.mtu) else { return };
+        let offset = (at - record.at) as u32;
+        let last = offset + 1 == span;
+        let starts =
+            offset == 0 || record.restarts.contains(&offset) || record.restarts.len() > MOST_RESTARTS;
+        let allowed = |begins| info.position == Position::of(begins, last);
+        if !(starts && allowed(true)
+            || (offset > 0 || requests.may_be_rest(index, side.mtu)) && allowed(false))
+        {
+            packet.broken(Rule::ReadResponse, format_args!("{info} as response {} of {span}", offset + 1));
+        }
+        let before = u64::from(offset) * u64::from(side.mtu.map_or(0, Mtu::bytes));
+        let rest = u64::from(record.read_len()).saturating_sub(before);
+        let due = if last { rest } else { u64::from(side.mtu.map_or(len, Mtu::bytes)) };
+        if u64::from(len) != due {
+            packet.broken(
+                Rule::ReadLength,
+                format_args!("{len} bytes in response {} of {span}, {due} are due", offset + 1),
+            );
+        }
+        if ordered && !starts && at != self.run && self.run != 0 {
+            packet.broken(
+                Rule::ResponseOrder,
+                format_args!("response {} of {span} comes out of order", offset + 1),
+            );
+        }
+        if offset <= record.answered {
+            if offset == 0 {
+                overtaking(packet, requests, at, side.mtu, ordered);
+            }
+            let record = &mut requests.records[index];
+            record.answered = record.answered.max(offset + 1);
+        }
+        self.run = at + 1;
+        acknowledge(requests, at + 1);
+    }
+
+    fn nak(
+        &mut self,
+        packet: &mut Packet<'_>,
+        requests: &mut Requests,
+        at: At,
+        code: NakCode,
+        side: Side,
+        ordered: bool,
+    ) {
+        if code == NakCode::PsnSequence {
+            packet.note(Note::SequenceNak);
+            return self.sequence_nak(packet, requests, at, side, ordered);
+        }
+        packet.note(Note::FatalNak);
+        if at < requests.acked {
+            packet.broken(Rule::NakAcknowledged, format_args!("PSN {} was acknowledged before", psn_at(at)));
+        }
+        let record = requests.holder(at, side.mtu).map(|index| &requests.records[index]);
+        if let Some(info) = record.filter(|record| !record.names_memory()).map(|record| record.info)
+            && code == NakCode::RemoteAccess
+        {
+            packet.broken(Rule::AccessNak, format_args!("{info} names no memory that can be refused"));
+        }
+        if code == NakCode::RemoteOperational
+            && record.is_some_and(|record| record.info.operation.base() == Operation::Send)
+        {
+            packet.note(Note::ErrorIsOperational);
+        }
+        self.fatal = Some((at, Syndrome::Nak(code).to_byte()));
+        requests.awaiting.clear();
+    }
+
+    fn sequence_nak(
+        &mut self,
+        packet: &mut Packet<'_>,
+        requests: &mut Requests,
+        at: At,
+        side: Side,
+        ordered: bool,
+    ) {
+        let ahead = requests.records.back().is_some_and(|last| last.at > at);
+        let refused = requests.rnr.is_some_and(|rnr| rnr.at == at);
+        let arrived = side.sees_arriving && !refused && at < requests.front;
+        let acknowledged = ordered && at < requests.acked;
+        if !ahead || arrived || acknowledged {
+            let psn = psn_at(at);
+            packet.broken(
+                Rule::SequenceNak,
+                format_args!(
+                    "PSN {psn}: sent ahead of it {ahead}, arrived {arrived}, acknowledged {acknowledged}"
+                ),
+            );
+        }
+        if self.asked_for == Some(at) && side.sees_arriving && ordered {
+            packet.broken(Rule::NakOnce, format_args!("PSN {} was asked for already", psn_at(at)));
+        }
+        self.asked_for = Some(at);
+        requests.awaiting.retain(|&(asked, _)| asked < at);
+        acknowledge(requests, at);
+    }
+}
+
+/// Everything before `end` is acknowledged.
+fn acknowledge(requests: &mut Requests, end: At) {
+    requests.acked = requests.acked.max(end);
+    if requests.rnr.is_some_and(|rnr| rnr.at < end) {
+        requests.rnr = None;
+    }
+}
+
+fn rnr_nak(packet: &mut Packet<'_>, requests: &mut Requests, at: At, timer: u8, side: Side, ordered: bool) {
+    packet.note(Note::RnrNak);
+    let record = requests.holder(at, side.mtu).map(|index| &requests.records[index]);
+    let takes = record.is_none_or(|record| record.info.takes_receive_wqe());
+    let times = record.map_or(0, |record| record.times);
+    if let Some(info) = record.filter(|_| !takes).map(|record| record.info) {
+        packet.broken(Rule::RnrNak, format_args!("{info} needs no receive"));
+    } else if ordered && at < requests.acked {
+        packet.broken(Rule::RnrNak, format_args!("PSN {} was acknowledged before", psn_at(at)));
+    }
+    requests.rnr =
+        Some(RnrWait { at, from_ns: packet.time_ns, delay_ns: rnr_timer_ns(timer), may_cross: times > 1 });
+    requests.awaiting.retain(|&(asked, _)| asked < at);
+    requests.acked = requests.acked.max(at);
+}
+
+fn atomic(packet: &mut Packet<'_>, requests: &mut Requests, at: At, mtu: Option<Mtu>) {
+    let Some(index) = requests.holder(at, mtu) else { return };
+    let record = &mut requests.records[index];
+    if !record.is_atomic() {
+        let (info, asked) = (packet.frame.info, record.info);
+        return packet.broken(Rule::ResponseKind, format_args!("{info} answers {asked}"));
+    }
+    let now = packet.ext::<AtomicAckEth>().map(|ack| ack.original);
+    if let (Some(now), Some(then)) = (now, record.original)
+        && now != then
+    {
+        packet.broken(Rule::AtomicReplay, format_args!("the value is {now:#x}, it was {then:#x}"));
+    }
+    record.original = record.original.or(now);
+    record.answered = 1;
+    acknowledge(requests, at + 1);
+}
+
+/// An answer must not overtake what earlier READs and atomics draw.
+fn overtaking(packet: &mut Packet<'_>, requests: &Requests, at: At, mtu: Option<Mtu>, ordered: bool) {
+    if !ordered {
+        return;
+    }
+    let from = requests.records.partition_point(|record| record.at < requests.acked.saturating_sub(1));
+    let unanswered = |record: &&Record| {
+        record.has_own_answer()
+            && record.at < at
+            && record.span(mtu).is_some_and(|span| record.answered < span)
+    };
+    let earlier = from.saturating_sub(1);
+    if let Some(read) = requests.records.range(earlier..).take_while(|record| record.at < at).find(unanswered)
+    {
+        let (info, asked, psn) = (packet.frame.info, read.info, psn_at(read.at));
+        packet
+            .broken(Rule::ResponseOrder, format_args!("{info} before the {asked} at PSN {psn} is answered"));
+    }
+}
+
+/// The MSN (transport facts 2). An ACK or NAK says how many messages end up to its PSN; data and replays may carry a later
+/// count, for it is taken when they leave.
+fn message_number(packet: &mut Packet<'_>, requests: &mut Requests, at: At, aeth: Aeth, mtu: Option<Mtu>) {
+    let refused = !matches!(aeth.syndrome, Syndrome::Ack { .. });
+    let Some((least, inside_read)) = ended_at(requests, at, refused, mtu) else { return };
+    let data = packet.frame.info.operation != Operation::Acknowledge;
+    let most = if data || inside_read { requests.ended.max(least) } else { least };
+    let msn = aeth.msn.value();
+    let Some(base) = requests.msn_base else {
+        if least == most {
+            requests.msn_base = Some(msn.wrapping_sub(least as u32));
+        }
+        return;
+    };
+    let count = |ended: u64| Msn::new(base.wrapping_add(ended as u32));
+    // A READ that fails half-way may have been counted when it was accepted, or not.
+    let lowest = if refused && inside_read { least.saturating_sub(1) } else { least };
+    if last_is_refused_invalidate(requests, at, mtu) && aeth.msn == count(least.saturating_sub(1)) {
+        return packet.note(Note::RefusedInvalidate);
+    }
+    if aeth.msn.is_before(count(lowest)) || count(most).is_before(aeth.msn) {
+        let info = packet.frame.info;
+        packet.broken(Rule::Msn, format_args!("{info} says {}, complete are {}", aeth.msn, count(least)));
+    }
+}
+
+fn last_is_refused_invalidate(requests: &Requests, at: At, mtu: Option<Mtu>) -> bool {
+    let record = requests.holder(at, mtu).map(|index| &requests.records[index]);
+    record.is_some_and(|record| record.info.operation == Operation::SendInv)
+}
+
+/// Messages that ended with this PSN, or before it if it is refused; and whether a READ holds it.
+fn ended_at(requests: &Requests, at: At, refused: bool, mtu: Option<Mtu>) -> Option<(u64, bool)> {
+    if refused && at == requests.first && requests.told {
+        return Some((0, false));
+    }
+    let last = if refused { at.checked_sub(1)? } else { at };
+    let index = requests.holder(last, mtu)?;
+    let record = &requests.records[index];
+    let inside = refused && record.at < at && at < record.at + u64::from(record.longest_span(mtu));
+    Some((record.ended?, inside))
+}
+
+fn held_back(packet: &mut Packet<'_>, requests: &mut Requests, at: At, limit_ns: u64) {
+    while requests.awaiting.front().is_some_and(|&(asked, _)| asked <= at) {
+        requests.awaiting.pop_front();
+    }
+    if let Some(&(asked, since)) = requests.awaiting.front() {
+        let waited = packet.time_ns.saturating_sub(since);
+        if waited > limit_ns {
+            packet.broken(
+                Rule::AckHeld,
+                format_args!("PSN {} has waited {} ms", psn_at(asked), waited / 1_000_000),
+            );
+            requests.awaiting.pop_front();
+        }
+    }
+}

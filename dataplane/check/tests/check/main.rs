@@ -1,0 +1,4 @@
+//! The checker against captures of Linux's software RoCE, and against the same captures with faults made in them.
+
+mod captures;
+mod support;
