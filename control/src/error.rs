@@ -91,6 +91,11 @@ pub enum CreateError {
     /// The access rights contradict each other.
     #[error("remote write and atomic access need local write access too; add Access::LOCAL_WRITE")]
     Access,
+    /// The memory cannot persist.
+    #[error(
+        "only memory over a file can be made persistent; use Pd::reg_file_mr or leave out Access::FLUSH_PERSISTENT"
+    )]
+    Persistence,
     /// Objects of two devices, or of two protection domains, do not go together.
     #[error("the {0} belongs to another device")]
     OtherDevice(&'static str),
@@ -115,6 +120,33 @@ pub enum CreateError {
     /// The destination cannot be reached.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
+}
+
+/// Why a region was not deregistered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeregisterError {
+    /// Memory windows are bound to it.
+    #[error("{0} memory windows are bound to the region; unbind or invalidate them, or drop them, first")]
+    Windows(u32),
+}
+
+/// Why a memory window of type 1 was not bound. Nothing was posted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BindMwError {
+    /// The window is of type 2.
+    #[error("a window of type 2 is bound by a send request; use SendWr::bind_mw")]
+    Type,
+    /// Window, region and queue pair are not of one protection domain.
+    #[error("window, region and queue pair belong to different protection domains; allocate all from one")]
+    Pd,
+    /// A window of type 1 is never zero-based.
+    #[error(
+        "a window of type 1 cannot be zero-based; leave out Access::ZERO_BASED or use a window of type 2"
+    )]
+    ZeroBased,
+    /// The queue pair did not take the request.
+    #[error(transparent)]
+    Post(#[from] engine::queue::PostError),
 }
 
 /// Why there is no way to an address.

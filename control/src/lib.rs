@@ -2,7 +2,7 @@
 //!
 //! [`Endpoint::start`] brings up the ports of a [`Config`]; [`Endpoint::ring_pair`] two endpoints in this process, which
 //! needs no NIC and no privileges. From there on it is verbs: a [`Device`] per port, protection domains ([`Pd`]), memory
-//! regions ([`Mr`]), completion queues ([`Cq`]), queue pairs ([`Qp`]).
+//! regions ([`Mr`]) and windows ([`Mw`]), completion queues ([`Cq`]), queue pairs ([`Qp`]).
 //!
 //! ```
 //! use rockhopper::{Access, ConnectOptions, Endpoint, QpOptions, QpType, RingPair, SendWr};
@@ -65,14 +65,17 @@ pub use engine::event::EventSource;
 pub use engine::queue::PostError;
 pub use engine::wr::Remote;
 pub use engine::{
-    Access, AsyncEvent, Cqe, EventKind, QpAttr, QpAttrMask, QpState, QpType, SendFlags, Sge, WcOpcode,
-    WcStatus,
+    Access, AsyncEvent, Cqe, EventKind, MwType, Placement, QpAttr, QpAttrMask, QpState, QpType, SendFlags,
+    Sge, WcFlags, WcOpcode, WcStatus,
 };
-pub use error::{CreateError, InUse, QpError, ResolveError, SrqError, StartError};
+pub use error::{
+    BindMwError, CreateError, DeregisterError, InUse, QpError, ResolveError, SrqError, StartError,
+};
 pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};
 pub use memory::OutOfRange;
 pub use verbs::{
-    Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, PartlyPosted, Pd, PortAttr, Qp,
-    QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr, SrqAttrMask, SrqOptions,
+    Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Mw, MwBind, PartlyPosted, Pd,
+    PortAttr, Qp, QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr,
+    SrqAttrMask, SrqOptions,
 };
 pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey};

@@ -13,6 +13,8 @@ use wire::{Psn, Qpn};
 pub(crate) struct Names {
     /// Upper 24 bits of the keys of living regions.
     keys: BTreeSet<u32>,
+    /// Those of living memory windows: keys of one space.
+    windows: BTreeSet<u32>,
     /// Living QPs.
     pub qps: BTreeMap<u32, QpType>,
     /// Living shared receive queues, by id.
@@ -32,15 +34,29 @@ impl Names {
     pub fn key(&mut self) -> u32 {
         loop {
             let key: u32 = rand::random();
-            if key >> 8 != 0 && self.keys.insert(key >> 8) {
+            if key >> 8 != 0 && !self.windows.contains(&(key >> 8)) && self.keys.insert(key >> 8) {
                 return key;
             }
         }
     }
 
-    /// A key's region is gone.
+    /// An unused memory key, for a window.
+    pub fn window_key(&mut self) -> u32 {
+        let key = self.key();
+        self.keys.remove(&(key >> 8));
+        self.windows.insert(key >> 8);
+        key
+    }
+
+    /// A key's region or window is gone.
     pub fn free_key(&mut self, key: u32) {
         self.keys.remove(&(key >> 8));
+        self.windows.remove(&(key >> 8));
+    }
+
+    /// Living windows.
+    pub fn windows(&self) -> usize {
+        self.windows.len()
     }
 
     /// Living regions.
@@ -91,6 +107,11 @@ mod tests {
         let keys: Vec<u32> = (0..2000).map(|_| names.key()).collect();
         assert_eq!(names.keys(), 2000);
         assert!(keys.iter().all(|key| key >> 8 != 0));
+        let window = names.window_key();
+        assert!(!keys.iter().any(|key| key >> 8 == window >> 8), "regions and windows share the numbers");
+        assert_eq!((names.keys(), names.windows()), (2000, 1));
+        names.free_key(window);
+        assert_eq!((names.keys(), names.windows()), (2000, 0));
         names.free_key(keys[0]);
         names.free_qpn(Qpn::new(qpns[0]));
         assert_eq!((names.keys(), names.qps.len()), (1999, 1999));

@@ -25,6 +25,8 @@ pub struct DeviceAttr {
     pub max_srq_sge: usize,
     /// Most memory regions.
     pub max_mr: usize,
+    /// Most memory windows, of type 1 and 2B.
+    pub max_mw: usize,
     /// Longest message, in bytes.
     pub max_msg_sz: u32,
     /// Most READs and atomics that a queue pair may have outstanding, in each direction.
@@ -49,6 +51,7 @@ impl DeviceAttr {
             max_srq_wr: limits::MAX_QP_WR,
             max_srq_sge: limits::MAX_SGE,
             max_mr,
+            max_mw: max_mr,
             max_msg_sz: limits::MAX_MESSAGE,
             max_qp_rd_atom: limits::MAX_RD_ATOMIC,
             max_mcast_grp: crate::endpoint::MAX_GROUPS,

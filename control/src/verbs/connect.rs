@@ -56,7 +56,12 @@ impl Default for ConnectOptions {
         ConnectOptions {
             sgid_index: None,
             path_mtu: None,
-            access: Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC,
+            access: Access::LOCAL_WRITE
+                | Access::REMOTE_WRITE
+                | Access::REMOTE_READ
+                | Access::REMOTE_ATOMIC
+                | Access::FLUSH_GLOBAL
+                | Access::FLUSH_PERSISTENT,
             max_rd_atomic: 16,
             timeout: 16,
             retry_cnt: 7,

@@ -1,4 +1,4 @@
-//! The objects of verbs, under their names: device, protection domain, memory region, completion queue and channel,
+//! The objects of verbs, under their names: device, protection domain, memory region and window, completion queue and channel,
 //! queue pair, shared receive queue, address handle.
 //!
 //! Handles are cheap to clone and may be used from any thread. An object is destroyed when its last handle goes, and keeps
@@ -12,6 +12,7 @@ mod connect;
 mod cq;
 mod device;
 mod mr;
+mod mw;
 mod pd;
 mod qp;
 mod srq;
@@ -24,6 +25,7 @@ pub use connect::{ConnectOptions, QpInfo};
 pub use cq::Cq;
 pub use device::Device;
 pub use mr::{FastMr, Mr, RemoteMemory};
+pub use mw::{Mw, MwBind};
 pub use pd::{Pd, QpCaps, QpOptions};
 pub use qp::{Qp, QpQuery};
 pub(crate) use srq::SrqRecord;

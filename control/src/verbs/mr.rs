@@ -1,13 +1,15 @@
 //! Memory regions: memory that queue pairs may touch.
 
-use super::Pd;
-use crate::error::CreateError;
+use super::{MwBind, Pd};
+use crate::error::{CreateError, DeregisterError};
 use engine::wr::Remote;
 use engine::{Access, MemoryRegion, RegionId, Sge};
 use memory::{Buffer, OutOfRange};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wire::{LKey, RKey};
 use worker::Command;
 
@@ -37,6 +39,7 @@ struct Registered {
     id: RegionId,
     first_key: u32,
     pd: Pd,
+    ended: AtomicBool,
 }
 
 impl Registered {
@@ -57,21 +60,40 @@ impl Registered {
         }
         let id = port.regions.register(Arc::clone(buffer))?;
         let first_key = port.names().key();
-        let registered = Registered { mr: Arc::new(make(id, first_key)), id, first_key, pd: pd.clone() };
+        let mr = Arc::new(make(id, first_key));
+        let registered = Registered { mr, id, first_key, pd: pd.clone(), ended: AtomicBool::new(false) };
         // On an error the half that was done is undone by the drop.
         port.everywhere(|lane| Command::AddMr { lane, region: Arc::clone(&registered.mr) })?;
         Ok(registered)
     }
 }
 
-impl Drop for Registered {
-    fn drop(&mut self) {
+impl Registered {
+    /// Deregisters, unless that has been done or memory windows are bound.
+    fn deregister(&self) -> Result<(), DeregisterError> {
+        self.mr.close().map_err(DeregisterError::Windows)?;
+        self.end();
+        Ok(())
+    }
+
+    fn end(&self) {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let port = &self.pd.device().port;
         // The memory first: from now on no new copy begins. Then the key; a worker that is gone knows none.
         port.regions.invalidate(self.id);
         let _ = port.everywhere(|lane| Command::RemoveMr { lane, index: self.first_key >> 8 });
         port.reclaim();
         port.names().free_key(self.first_key);
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // Nobody can be told that windows are bound: they lead to memory that is gone.
+        self.mr.close_anyway();
+        self.end();
     }
 }
 
@@ -95,10 +117,22 @@ impl RemoteMemory {
 
 impl Mr {
     pub(super) fn new(pd: &Pd, len: usize, access: Access) -> Result<Mr, CreateError> {
+        Mr::over(pd, Buffer::new(len)?, access)
+    }
+
+    pub(super) fn of_file(pd: &Pd, file: &File, len: usize, access: Access) -> Result<Mr, CreateError> {
+        Mr::over(pd, Buffer::of_file(file, len)?, access)
+    }
+
+    fn over(pd: &Pd, buffer: Buffer, access: Access) -> Result<Mr, CreateError> {
         if !access.is_consistent() {
             return Err(CreateError::Access);
         }
-        let buffer = Arc::new(Buffer::new(len)?);
+        if access.contains(Access::FLUSH_PERSISTENT) && !buffer.is_durable() {
+            return Err(CreateError::Persistence);
+        }
+        let len = buffer.len();
+        let buffer = Arc::new(buffer);
         let pd_id = pd.id();
         let addr = if access.contains(Access::ZERO_BASED) { 0 } else { buffer.addr() };
         let region = Registered::new(pd, &buffer, |id, key| {
@@ -131,6 +165,24 @@ impl Mr {
     /// What to tell a peer that is to reach this region.
     pub fn remote(&self) -> RemoteMemory {
         RemoteMemory { addr: self.addr(), len: self.len() as u64, rkey: self.rkey().value() }
+    }
+
+    /// A piece of the region for a memory window that grants `access`: remote rights, and `ZERO_BASED` for one that counts from
+    /// zero. Not checked here: a bind that the region does not allow fails.
+    pub fn window(&self, range: Range<usize>, access: Access) -> MwBind {
+        MwBind::new(&self.region.mr, self.addr, range, access)
+    }
+
+    /// Memory windows that are bound to it now.
+    pub fn windows(&self) -> u32 {
+        self.region.mr.windows()
+    }
+
+    /// Ends the registration now, for every clone of this handle: keys stop working, the memory itself stays as long as a handle
+    /// does. Refused while memory windows are bound. (Where the last handle is dropped instead, windows that are still bound lead
+    /// nowhere from then on.)
+    pub fn deregister(&self) -> Result<(), DeregisterError> {
+        self.region.deregister()
     }
 
     /// A piece of the region for a request. Not checked here: a request that reaches past the end fails.
@@ -175,6 +227,16 @@ impl FastMr {
     /// Address of the first byte.
     pub fn addr(&self) -> u64 {
         self.buffer.addr()
+    }
+
+    /// A piece of the region for a memory window, while it is registered at its own address under the key that it has now.
+    pub fn window(&self, range: Range<usize>, access: Access) -> MwBind {
+        MwBind::new(&self.region.mr, self.addr(), range, access)
+    }
+
+    /// Memory windows that are bound to it now: as long as there are any, it is not invalidated.
+    pub fn windows(&self) -> u32 {
+        self.region.mr.windows()
     }
 
     /// A piece of the region for a request while it is registered at its own address.

@@ -1,8 +1,9 @@
 //! A protection domain: what may be used together.
 
-use super::{Ah, Cq, Device, FastMr, Mr, Qp, Srq, SrqOptions};
+use super::{Ah, Cq, Device, FastMr, Mr, Mw, Qp, Srq, SrqOptions};
 use crate::error::CreateError;
-use engine::{Access, PdId, QpType, limits};
+use engine::{Access, MwType, PdId, QpType, limits};
+use std::fs::File;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -95,6 +96,19 @@ impl Pd {
     /// Allocates `len` bytes of zeros and registers them.
     pub fn reg_mr(&self, len: usize, access: Access) -> Result<Mr, CreateError> {
         Mr::new(self, len, access)
+    }
+
+    /// Registers the first `len` bytes of a file, which is made as long as that: memory that a peer's FLUSH to persistence
+    /// (`Access::FLUSH_PERSISTENT`) writes to the disk. The worker that executes it waits for the disk, and all its queue pairs
+    /// with it. The file is opened for reading and writing, lies on a disk, and is not cut short while the region lives.
+    pub fn reg_file_mr(&self, file: &File, len: usize, access: Access) -> Result<Mr, CreateError> {
+        Mr::of_file(self, file, len, access)
+    }
+
+    /// Allocates a memory window, which is not bound. One of type 1 is bound by [`Qp::bind_mw`], one of type 2 by
+    /// [`SendWr::bind_mw`](super::SendWr::bind_mw).
+    pub fn alloc_mw(&self, mw_type: MwType) -> Result<Mw, CreateError> {
+        Mw::new(self, mw_type)
     }
 
     /// Allocates `len` bytes for fast registration: no key works until a request registers them.

@@ -1,13 +1,13 @@
 //! A queue pair.
 
 use super::wr::MAX_SGE;
-use super::{Cq, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq};
-use crate::error::{CreateError, QpError};
+use super::{Cq, Mw, MwBind, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq};
+use crate::error::{BindMwError, CreateError, QpError};
 use engine::queue::PostError;
 use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::{Psn, Qpn};
+use wire::{Psn, Qpn, RKey};
 use worker::{CallError, Command, Reply};
 
 /// A queue pair. Clones are the same one; any thread may post. It is destroyed when the last handle goes: requests under
@@ -137,6 +137,18 @@ impl Qp {
             self.ring();
         }
         Ok(())
+    }
+
+    /// Binds a memory window of type 1 to a piece of a region, or to nothing, which unbinds it; after `ibv_bind_mw`. The result is
+    /// its key from then on: each bind changes it, and the one before dies. The request completes like a send, with
+    /// `MwBindErr` (and the queue pair in ERROR) where the region does not allow it.
+    pub fn bind_mw(&self, wr_id: u64, mw: &Mw, to: Option<&MwBind>) -> Result<RKey, BindMwError> {
+        mw.check_type_1(self.pd(), to)?;
+        let (key, bind) = mw.bind_next(to);
+        let op = engine::SendOp::BindMw(bind);
+        let data = engine::WrData::Inline(Default::default());
+        self.post_send_raw(engine::SendWr { wr_id, op, data, flags: engine::SendFlags::SIGNALED })?;
+        Ok(key)
     }
 
     /// Posts a receive. From INIT on. Never blocks.

@@ -1,8 +1,8 @@
 //! Work requests, built in one expression.
 
-use super::{Ah, FastMr};
+use super::{Ah, FastMr, Mw, MwBind};
 use engine::wr::{FastReg, Remote};
-use engine::{Access, SendFlags, SendOp, Sge, WrData, limits};
+use engine::{Access, FlushLevel, Placement, SendFlags, SendOp, Sge, WrData, limits};
 use std::sync::Arc;
 use wire::{QKey, Qpn, RKey};
 
@@ -42,7 +42,7 @@ impl SendWr {
         Self::new(wr_id, SendOp::SendImm(imm))
     }
 
-    /// SEND that invalidates a key of the peer.
+    /// SEND that invalidates a key of the peer: of a region for fast registration, or of a memory window of type 2.
     pub fn send_inv(wr_id: u64, rkey: RKey) -> Self {
         Self::new(wr_id, SendOp::SendInv(rkey))
     }
@@ -72,12 +72,37 @@ impl SendWr {
         Self::new(wr_id, SendOp::FetchAdd { remote: at, add })
     }
 
+    /// Writes the 8 bytes of local data, or inline ones, to the peer's memory at once, at an address that is a multiple of 8.
+    pub fn atomic_write(wr_id: u64, at: Remote) -> Self {
+        Self::new(wr_id, SendOp::AtomicWrite(at))
+    }
+
+    /// Completes when what this queue pair has written to `len` bytes of the peer's memory before is visible to everyone there,
+    /// or persistent. Needs the peer's `FLUSH_GLOBAL` or `FLUSH_PERSISTENT`, and memory that can persist
+    /// ([`Pd::reg_file_mr`](super::Pd::reg_file_mr)).
+    pub fn flush(wr_id: u64, at: Remote, len: u32, placement: Placement) -> Self {
+        Self::new(wr_id, SendOp::Flush { remote: at, len, placement, level: FlushLevel::Range })
+    }
+
+    /// As [`flush`](Self::flush), of all that the peer's key grants.
+    pub fn flush_region(wr_id: u64, rkey: RKey, placement: Placement) -> Self {
+        let remote = Remote { addr: 0, rkey };
+        Self::new(wr_id, SendOp::Flush { remote, len: 0, placement, level: FlushLevel::Region })
+    }
+
     /// Datagram, with 4 bytes for the completion if given.
     pub fn ud_send(wr_id: u64, ah: &Ah, remote_qpn: Qpn, qkey: QKey, imm: Option<[u8; 4]>) -> Self {
         Self::new(wr_id, SendOp::UdSend { ah: Arc::clone(ah.handle()), remote_qpn, qkey, imm })
     }
 
-    /// Makes a key of our own invalid.
+    /// Binds a memory window of type 2, which has to be free, to a piece of a region; from then on it belongs to the queue pair
+    /// that the request is posted to. `key_byte` becomes the low byte of its key ([`Mw::key_with`]). A bind that the region does
+    /// not allow ends with `MwBindErr`, and the queue pair with it.
+    pub fn bind_mw(wr_id: u64, mw: &Mw, key_byte: u8, to: &MwBind) -> Self {
+        Self::new(wr_id, SendOp::BindMw(mw.bind(mw.key_with(key_byte), Some(to))))
+    }
+
+    /// Makes a key of our own invalid: of a region for fast registration, or of a memory window of type 2.
     pub fn local_inv(wr_id: u64, key: RKey) -> Self {
         Self::new(wr_id, SendOp::LocalInv(key))
     }
@@ -114,7 +139,7 @@ impl SendWr {
         self
     }
 
-    /// Waits until all earlier READs and atomics are done.
+    /// Waits until all earlier READs, atomics, FLUSHes and ATOMIC WRITEs are done.
     pub fn fence(mut self) -> Self {
         self.flags.insert(SendFlags::FENCE);
         self

@@ -49,7 +49,7 @@ pub use packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
 pub use placement::{FlushLevel, Placement};
 pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
 pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
-pub use status::{Cqe, WcOpcode, WcStatus};
+pub use status::{Cqe, WcFlags, WcOpcode, WcStatus};
 pub use wr::{AddressHandle, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
 
 /// Nanoseconds on the caller's monotonic clock. The engine never reads a clock: each input carries the time.

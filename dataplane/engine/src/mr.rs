@@ -434,8 +434,16 @@ impl MrTable {
         }
     }
 
-    /// Binds a memory window for a queue pair.
+    /// Binds a memory window for a queue pair. Window and region have to be of this table: a request may name those of another
+    /// device.
     pub fn bind(&self, bind: &Bind, user: KeyUser) -> Result<(), BindError> {
+        if !self.find_window(bind.key.value()).is_some_and(|mw| Arc::ptr_eq(mw, &bind.mw)) {
+            return Err(BindError::Key);
+        }
+        let region = |to: &Binding| self.find(to.mr_key).is_some_and(|mr| Arc::ptr_eq(mr, &to.mr));
+        if !bind.to.as_ref().is_none_or(region) {
+            return Err(BindError::Region);
+        }
         bind.mw.bind(self, user, bind.key, bind.to.as_ref())
     }
 

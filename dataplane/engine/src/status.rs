@@ -70,6 +70,19 @@ pub enum WcOpcode {
     RecvRdmaWithImm = 0x81,
 }
 
+bitflags::bitflags! {
+    /// What else a completion tells. Bit values are those of verbs (`IBV_WC_*`) [?: the facts name no numbers].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct WcFlags: u32 {
+        /// The receive buffer begins with the GRH area.
+        const GRH = 1;
+        /// Immediate data came.
+        const WITH_IMM = 2;
+        /// A key was invalidated.
+        const WITH_INV = 8;
+    }
+}
+
 /// One completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cqe {
@@ -113,6 +126,17 @@ impl Cqe {
             solicited: false,
             vendor_err: 0,
         }
+    }
+
+    /// Its flags, as verbs has them; none of a completion in error.
+    pub fn flags(&self) -> WcFlags {
+        let mut flags = WcFlags::empty();
+        if self.is_success() {
+            flags.set(WcFlags::GRH, self.has_grh);
+            flags.set(WcFlags::WITH_IMM, self.imm.is_some());
+            flags.set(WcFlags::WITH_INV, self.invalidated.is_some());
+        }
+        flags
     }
 
     /// True when the work was done as asked.

@@ -4,7 +4,7 @@ use crate::address::AddressSet;
 use crate::counters::LaneCounters;
 use engine::engine::AddQpError;
 use engine::qp::ModifyError;
-use engine::{Counters, MemoryRegion, QpAttr, QpAttrMask, QpInit, QpState};
+use engine::{Counters, MemoryRegion, MemoryWindow, QpAttr, QpAttrMask, QpInit, QpState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -24,6 +24,20 @@ pub enum Command {
     },
     /// Forgets a region's key. After the reply no packet of this worker uses it. Reply: `Done`, known or not.
     RemoveMr {
+        /// Which lane.
+        lane: usize,
+        /// Key >> 8.
+        index: u32,
+    },
+    /// Makes a memory window's key known. Reply: `Done`.
+    AddMw {
+        /// Which lane.
+        lane: usize,
+        /// The window.
+        window: Arc<MemoryWindow>,
+    },
+    /// Forgets a window's key and frees the window, for other workers, too. Reply: `Done`, known or not.
+    RemoveMw {
         /// Which lane.
         lane: usize,
         /// Key >> 8.

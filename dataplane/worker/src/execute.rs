@@ -14,6 +14,8 @@ impl Worker {
             Command::Ping => {}
             Command::AddMr { lane, region } => self.lane(lane)?.engine.add_mr(region),
             Command::RemoveMr { lane, index } => drop(self.lane(lane)?.engine.remove_mr(index)),
+            Command::AddMw { lane, window } => self.lane(lane)?.engine.add_mw(window),
+            Command::RemoveMw { lane, index } => drop(self.lane(lane)?.engine.remove_mw(index)),
             Command::CreateQp { lane, init } => self.lane(lane)?.create_qp(*init)?,
             Command::ModifyQp { lane, qpn, attr, mask } => {
                 return self.lane(lane)?.modify_qp(now, qpn, &attr, mask);

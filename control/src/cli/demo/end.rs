@@ -17,8 +17,12 @@ const SHORT: usize = 16_384;
 const TRIES: usize = 200;
 
 /// What a peer may do with an end's memory.
-pub const EVERYTHING: Access =
-    Access::LOCAL_WRITE.union(Access::REMOTE_WRITE).union(Access::REMOTE_READ).union(Access::REMOTE_ATOMIC);
+pub const EVERYTHING: Access = Access::LOCAL_WRITE
+    .union(Access::REMOTE_WRITE)
+    .union(Access::REMOTE_READ)
+    .union(Access::REMOTE_ATOMIC)
+    .union(Access::FLUSH_GLOBAL)
+    .union(Access::MW_BIND);
 
 /// One end.
 pub struct End {

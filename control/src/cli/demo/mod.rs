@@ -3,6 +3,7 @@
 //! First every operation runs and every byte that it moves is compared; then a table of speed and latency.
 
 mod end;
+mod keys;
 mod speed;
 mod verify;
 

@@ -1,6 +1,7 @@
 //! Every operation of every service over IPv4 and IPv6, each byte compared.
 
 use super::end::{EVERYTHING, MEMORY, Pair, pattern};
+use super::keys;
 use crate::cli::failure::Failure;
 use crate::cli::out::say;
 use rockhopper::perf::Shared;
@@ -30,7 +31,7 @@ pub struct Check {
 
 type Run = fn(&Pair) -> Result<(u64, u64), Failure>;
 
-const RELIABLE: [(&str, Run); 9] = [
+const RELIABLE: [(&str, Run); 13] = [
     ("SEND", send),
     ("SEND with immediate", send_imm),
     ("SEND with invalidate", send_inv),
@@ -39,6 +40,10 @@ const RELIABLE: [(&str, Run); 9] = [
     ("READ", read),
     ("compare-and-swap", compare_swap),
     ("fetch-and-add", fetch_add),
+    ("ATOMIC WRITE", keys::atomic_write),
+    ("FLUSH", keys::flush),
+    ("memory window, type 1", keys::window_type_1),
+    ("memory window, type 2", keys::window_type_2),
     ("scatter/gather and inline", pieces),
 ];
 const UNRELIABLE: [(&str, Run); 4] = [
@@ -99,14 +104,14 @@ fn account(lengths: &[usize]) -> (u64, u64) {
     (lengths.len() as u64, lengths.iter().sum::<usize>() as u64)
 }
 
-fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<(), Failure> {
+pub fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<(), Failure> {
     if found == wanted {
         return Ok(());
     }
     Err(Failure::Run(format!("{what} is {found:?}, not {wanted:?}")))
 }
 
-fn expect_bytes(found: &[u8], wanted: &[u8]) -> Result<(), Failure> {
+pub fn expect_bytes(found: &[u8], wanted: &[u8]) -> Result<(), Failure> {
     match found.iter().zip(wanted).position(|(found, wanted)| found != wanted) {
         None if found.len() == wanted.len() => Ok(()),
         at => Err(Failure::Run(format!("byte {at:?} of {} is wrong", wanted.len()))),

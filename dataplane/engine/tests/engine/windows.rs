@@ -243,11 +243,22 @@ fn the_region_allows_windows_and_what_they_write() {
 fn other_regions_and_keys_are_refused() {
     for mw_type in BOTH {
         let zero_based = Access::MW_BIND | Access::ZERO_BASED;
-        let keys = keys_over(mw_type, zero_based);
+        let mut keys = keys_over(mw_type, zero_based);
         assert_eq!(keys.bind(1, keys.to(0, 8, READ)), Err(BindError::ZeroBasedRegion));
-        let foreign = MemoryRegion::user(PdId(8), REGION, MR_KEY, ADDR, LEN, Access::MW_BIND);
-        let to = Binding { mr: Arc::new(foreign), mr_key: MR_KEY, addr: ADDR, len: 8, access: READ };
-        assert_eq!(keys.bind(1, Some(to)), Err(BindError::WrongPd));
+        let region = |pd| Arc::new(MemoryRegion::user(pd, REGION, 0x5500, ADDR, LEN, Access::MW_BIND));
+        let to = |mr: &Arc<MemoryRegion>| {
+            Some(Binding { mr: mr.clone(), mr_key: 0x5500, addr: ADDR, len: 8, access: READ })
+        };
+        let foreign = region(PdId(8));
+        assert_eq!(keys.bind(1, to(&foreign)), Err(BindError::Region), "of no key here");
+        keys.table.insert(foreign.clone());
+        assert_eq!(keys.bind(1, to(&foreign)), Err(BindError::WrongPd));
+        // The same key and domain, but those of another device: its memory is not what this table's engine reaches.
+        keys.table.insert(region(PD));
+        assert_eq!(keys.bind(1, to(&region(PD))), Err(BindError::Region));
+        let elsewhere = Arc::new(MemoryWindow::new(PD, mw_type, MW_KEY));
+        let bind = Bind { mw: elsewhere, key: RKey::new(MW_KEY), to: to(&region(PD)) };
+        assert_eq!(keys.table.bind(&bind, US), Err(BindError::Key));
         assert_eq!(keys.bind(0x100, keys.to(ADDR, 8, READ)), Err(BindError::Key), "another index");
         assert!(!keys.mw.is_bound());
     }
@@ -305,8 +316,10 @@ fn a_window_that_is_given_back_is_dead_everywhere() {
         assert_eq!((keys.mw.is_bound(), keys.mr.windows(), keys.mr.close()), (false, 0, Ok(())));
         let late = elsewhere.remote(RKey::new(MW_KEY | 1), US, ADDR, 1, READ);
         assert_eq!(late, Err(KeyFault::Unknown));
-        let keys =
-            Keys { mr: Arc::new(MemoryRegion::user(PD, REGION, MR_KEY, ADDR, LEN, Access::MW_BIND)), ..keys };
+        // A worker that has not forgotten it yet.
+        let mr = Arc::new(MemoryRegion::user(PD, REGION, MR_KEY, ADDR, LEN, Access::MW_BIND));
+        elsewhere.insert(Arc::clone(&mr));
+        let keys = Keys { mr, table: elsewhere, ..keys };
         assert_eq!(keys.bind(2, keys.to(ADDR, 8, READ)), Err(BindError::Key), "a request that came late");
         assert_eq!(keys.mr.windows(), 0);
     }

@@ -171,8 +171,9 @@ fn local_invalidate_refuses_windows_of_type_1_and_of_other_queue_pairs() {
 
     let (mut rig, region, two) = ready(QpType::Rc, MwType::Type2);
     let other = KeyUser { pd: PD, qpn: crate::testkit::PEER_QPN };
-    let mut keys = crate::MrTable::new(1);
+    let mut keys = crate::MrTable::new(2);
     keys.insert(Arc::clone(&region.mr));
+    keys.insert_window(Arc::clone(&two));
     let key = RKey::new(two.key());
     keys.bind(&Bind { mw: Arc::clone(&two), key, to: Some(region.binding(0, 8, READ)) }, other).unwrap();
     rig.post_send(wr(1, SendOp::LocalInv(key), &[]));

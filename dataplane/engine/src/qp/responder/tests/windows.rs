@@ -14,8 +14,9 @@ const REMOTE: Access =
 /// A window over bytes 64..128 of the region, bound by this queue pair.
 fn window(rig: &mut Rig, region: &Region, mw_type: MwType, by: KeyUser, access: Access) -> Arc<MemoryWindow> {
     let mw = rig.window(by.pd, mw_type);
-    let mut keys = MrTable::new(1);
+    let mut keys = MrTable::new(2);
     keys.insert(Arc::clone(&region.mr));
+    keys.insert_window(Arc::clone(&mw));
     let (key, to) = (RKey::new(mw.key()), Some(region.binding(64, 64, access)));
     keys.bind(&Bind { mw: Arc::clone(&mw), key, to }, by).unwrap();
     mw
