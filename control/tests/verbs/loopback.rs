@@ -2,9 +2,7 @@
 
 use crate::support::{ALL, Pair, bytes, devices, end, family, pattern};
 use rockhopper::config::Drive;
-use rockhopper::{
-    Access, ConnectOptions, Endpoint, QKey, QpOptions, QpType, RecvWr, RingPair, SendWr, WcOpcode,
-};
+use rockhopper::{ConnectOptions, Endpoint, QKey, QpOptions, QpType, RecvWr, RingPair, SendWr, WcOpcode};
 
 #[test]
 fn two_queue_pairs_of_one_port_talk_over_every_service_and_family() {
@@ -58,7 +56,7 @@ fn a_sleeping_worker_does_not_sleep_through_what_it_sends_itself() {
     let (a, _b) = Endpoint::ring_pair(&settings).unwrap();
     let device = a.device(0).unwrap();
     let pd = device.alloc_pd();
-    let (cq, mr) = (device.create_cq(16).unwrap(), pd.reg_mr(4096, Access::all()).unwrap());
+    let (cq, mr) = (device.create_cq(16).unwrap(), pd.reg_mr(4096, ALL).unwrap());
     let make = || pd.create_qp(&QpOptions::new(QpType::Rc, &cq)).unwrap();
     let (one, two) = (make(), make());
     let options = ConnectOptions::default();
