@@ -2,6 +2,7 @@
 
 mod program {
     pub mod bad_setups;
+    pub mod checking;
     pub mod commands;
     pub mod impairments;
     pub mod support;

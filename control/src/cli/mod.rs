@@ -1,5 +1,6 @@
 //! The command line: what there is, and what each command ends with.
 
+mod check;
 mod demo;
 mod doctor;
 mod failure;
@@ -34,6 +35,8 @@ enum Command {
     Doctor(DoctorArgs),
     /// Show what a running endpoint has counted.
     Stats(StatsArgs),
+    /// Hold captures against the rules of the protocol: 0 when none is broken, 1 with rule, frame and words when one is.
+    Check(CheckArgs),
 }
 
 #[derive(clap::Args)]
@@ -85,6 +88,13 @@ struct StatsArgs {
     all: bool,
 }
 
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// Captures, pcap or pcapng, of anybody's RoCE.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
 /// Runs the program.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
@@ -93,6 +103,7 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve::run(args, cli.json),
         Command::Doctor(args) => doctor::run(args.config.as_deref(), cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
+        Command::Check(args) => check::run(&args.files, cli.json),
     };
     rockhopper::shutdown();
     match result {

@@ -35,6 +35,12 @@ impl Answers {
             return;
         }
         let aeth: Option<Aeth> = packet.ext();
+        let undefined = |aeth: Aeth| {
+            matches!(aeth.syndrome, Syndrome::Reserved(_) | Syndrome::Nak(NakCode::InvalidRdRequest))
+        };
+        if aeth.is_some_and(undefined) {
+            return;
+        }
         let nak = matches!(aeth, Some(Aeth { syndrome: Syndrome::Nak(NakCode::PsnSequence), .. }));
         // The next PSN may be asked for when nothing was lost but something ahead was.
         if at >= requests.end(side.mtu) {

@@ -1,4 +1,7 @@
 //! The checker against captures of Linux's software RoCE, and against the same captures with faults made in them.
 
+mod anything;
 mod captures;
+mod edit;
+mod faults;
 mod support;
