@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two processes on two hosts over net_tap: the kernel's ping is answered, every operation is verified over IPv4 and IPv6,
-# and what went over the wire satisfies programs that are not ours: zlib's CRC, tshark, and the kernels that looked on.
+# and what went over the wire satisfies programs that are not ours: zlib's CRC, tshark, the kernels that looked on, and the rules of the protocol.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/tools/proof.sh
@@ -31,6 +31,7 @@ check "the capture is complete" end_captures
 check "zlib agrees with every iCRC" \
     tests/tools/check_icrc.py --need send,write,read,atomic,ack,uc,ud "$scratch/joint.pcap"
 check "tshark dissects every packet" tests/tools/check_dissection.py "$scratch/joint.pcap"
+check "no rule of the protocol is broken" "$programs/rockhopper" check "$scratch/joint.pcap"
 for host in a b; do
     check "the kernel of host $host had nothing to say to our packets" quiet_kernel $host
 done

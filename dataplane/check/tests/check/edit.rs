@@ -7,9 +7,7 @@ pub const UDP: usize = IP + 20;
 pub const BTH: usize = UDP + 8;
 pub const EXT: usize = BTH + 12;
 
-pub const FIRST: u8 = 0x00;
 pub const MIDDLE: u8 = 0x01;
-pub const LAST: u8 = 0x02;
 pub const WRITE_FIRST: u8 = 0x06;
 pub const WRITE_MIDDLE: u8 = 0x07;
 pub const WRITE_LAST: u8 = 0x08;

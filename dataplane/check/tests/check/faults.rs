@@ -186,7 +186,7 @@ fn of_requests(rule: Rule) -> Fault {
             },
             ..fault("mtu256-rc-write-v4", |f| {
                 let of = f.len() - 1;
-                append(f, of, |b| add_psn(b, (1 << 23)));
+                append(f, of, |b| add_psn(b, 1 << 23));
             })
         },
         Rule::RnrDelay => fault("rnr-rc-send-v4", |f| {
