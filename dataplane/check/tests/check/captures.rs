@@ -14,6 +14,8 @@ fn every_linux_capture_passes() {
     for name in &names {
         let report = check(&capture(name), Options::default());
         assert_passes(name, &report);
+        // What connection management says of first PSNs is true.
+        assert_eq!(report.notes(Note::NewEpoch), 0, "{name}");
         roce += report.roce_frames;
         connections += report.connections;
         unpaired += report.notes(Note::Unpaired);
