@@ -4,16 +4,19 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: help setup setup-test build demo demo-tap test check bench ci
+.PHONY: help setup setup-test setup-interop build demo demo-tap test interop check bench ci
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what the build needs (DPDK headers, libclang, Rust if missing)
 	@scripts/setup.sh build
 
 setup-test: ## install what the tests need besides (cargo-nextest, tshark, scapy, ip, ping)
 	@scripts/setup.sh test
+
+setup-interop: ## build the Linux guest of the interop tests besides (some minutes, once)
+	@scripts/setup.sh interop
 
 build: setup ## release build: target/release/rockhopper and target/release/rockhopper-perf
 	$(CARGO) build --release -p rockhopper -p rockhopper-perf
@@ -24,8 +27,11 @@ demo: build ## both ends in one process over net_ring: every operation verified,
 demo-tap: build setup-test ## two processes in two network namespaces, joined by taps and a bridge (root)
 	scripts/demo-tap.sh
 
-test: setup-test ## every test: style, workspace, documentation, proofs against foreign tools
+test: setup-interop ## every test: style, workspace, documentation, proofs against foreign tools and a live Linux peer
 	scripts/test.sh
+
+interop: build setup-interop ## the whole matrix against a live Linux peer (rdma_rxe in a guest); writes docs/interop.md (root)
+	scripts/interop.sh
 
 check: setup-test ## formatting, lints and the style test
 	$(CARGO) fmt --all --check

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, ValueEnum};
 use rockhopper::ImpairPlan;
-use rockhopper::perf::{DEFAULT_PORT, Op, Transport};
+use rockhopper::perf::{Op, PeerProgram, Transport};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,9 +22,18 @@ pub struct Cli {
     pub port: PortArgs,
     #[command(flatten)]
     pub run: RunArgs,
-    /// TCP port of the exchange between client and server
-    #[arg(long = "port", short = 'p', value_name = "N", default_value_t = DEFAULT_PORT)]
-    pub tcp_port: u16,
+    /// TCP port of the exchange between client and server [default: 18591; with --peer 18515]
+    #[arg(long = "port", short = 'p', value_name = "N")]
+    pub tcp_port: Option<u16>,
+    /// The other end is a Linux program: perftest (ib_*_bw, ib_*_lat) or pingpong (ibv_*_pingpong)
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "loopback")]
+    pub peer: Option<PeerProgram>,
+    /// With --peer: print what has to be in the peer's memory, and wait for a line before the peer is told to end
+    #[arg(long, requires = "peer")]
+    pub hold: bool,
+    /// With --peer: once messages flow take this end's address from the port for so long, and give it back
+    #[arg(long, value_name = "TIME", requires = "peer", value_parser = parse_duration)]
+    pub flap: Option<Duration>,
     /// As the server: end after one client
     #[arg(long, conflicts_with_all = ["host", "loopback"])]
     pub once: bool,
@@ -37,7 +46,8 @@ const EXAMPLES: &str = "\
 Examples:
   rockhopper-perf write-bw --loopback ring --size 65536 --duration 3s --verify
   rockhopper-perf send-lat -c configs/tap.toml                  the server
-  rockhopper-perf send-lat 192.0.2.1 -c configs/tap.toml        its client";
+  rockhopper-perf send-lat 192.0.2.1 -c configs/tap.toml        its client
+  rockhopper-perf read-bw 192.0.2.1 -c FILE --peer perftest -n 1000     with ib_read_bw -n 1000 there";
 
 /// How both ends of one process are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@
 //! | which flags there are | `cli.rs`, made into runs by `plan.rs` |
 //! | how both ends come up in one process | `loopback.rs` |
 //! | how one end comes up on a port | `network.rs` |
+//! | what is different with a Linux program at the other end | `peer.rs` |
 //! | what is printed | `table.rs`, `json.rs`, `progress.rs` |
 //! | what Ctrl-C does | `stop.rs` |
 //!
@@ -19,6 +20,7 @@ mod failure;
 mod json;
 mod loopback;
 mod network;
+mod peer;
 mod plan;
 mod progress;
 mod report;

@@ -4,9 +4,9 @@ use crate::cli::{Cli, PortArgs};
 use crate::failure::Failure;
 use crate::loopback::measure;
 use crate::report::{Place, Report};
-use crate::{plan, stop};
+use crate::{peer, plan, stop};
 use rockhopper::config::{DeviceKind, Drive, PollMode, PortSettings};
-use rockhopper::perf::{Link, Params, RunError, ServerOptions, Shared, serve};
+use rockhopper::perf::{DEFAULT_PORT, Link, PEER_PORT, Params, RunError, ServerOptions, Shared, serve};
 use rockhopper::{Config, Device, Endpoint};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
@@ -23,12 +23,19 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Runs this end.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
-    plan::runs(cli, rockhopper::Mtu::Mtu4096).iter().try_for_each(Params::check).map_err(Failure::setup)?;
+    match cli.peer {
+        Some(program) => peer::check(cli, program)?,
+        None => plan::runs(cli, rockhopper::Mtu::Mtu4096)
+            .iter()
+            .try_for_each(Params::check)
+            .map_err(Failure::setup)?,
+    }
+    let port = cli.tcp_port.unwrap_or(if cli.peer.is_some() { PEER_PORT } else { DEFAULT_PORT });
     let config = configuration(&cli.port)?;
     let shared = Arc::new(Shared::default());
     stop::on_signal(&shared)?;
     // Reached before the port comes up: a wrong host is told at once.
-    let server = cli.host.as_deref().map(|host| reach(host, cli.tcp_port)).transpose()?;
+    let server = cli.host.as_deref().map(|host| reach(host, port)).transpose()?;
     let endpoint = Endpoint::start(&config)?;
     let device = endpoint
         .device(0)
@@ -45,7 +52,13 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     match server {
         Some(stream) => ask(cli, stream, &device, &shared, place),
         // Only now: a client that gets through finds the port up.
-        None => wait_for_clients(cli, &listen(cli.tcp_port)?, &device, &shared, &place),
+        None => {
+            let listener = listen(port)?;
+            if !cli.json {
+                eprintln!("waiting for a client of {} on TCP port {port}", cli.op);
+            }
+            wait_for_clients(cli, &listener, &device, &shared, &place)
+        }
     }
 }
 
@@ -78,10 +91,14 @@ fn ask(
     place: Place,
 ) -> Result<(), Failure> {
     wait_for_link(device, shared)?;
-    let runs = plan::runs(cli, device.path_mtu());
     let link =
         Link::tcp(stream).map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
     let mut report = Report::new(cli, place);
+    if let Some(program) = cli.peer {
+        peer::run(cli, program, link, device, shared, &mut report)?;
+        return report.finish();
+    }
+    let runs = plan::runs(cli, device.path_mtu());
     let measured = measure(cli, link, device, shared, &runs, &mut report);
     let reported = report.finish();
     measured.and(reported)
@@ -95,9 +112,6 @@ fn wait_for_clients(
     place: &Place,
 ) -> Result<(), Failure> {
     let options = ServerOptions { gid_index: cli.port.gid_index, only: Some(cli.op) };
-    if !cli.json {
-        eprintln!("waiting for a client of {} on TCP port {}", cli.op, cli.tcp_port);
-    }
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
@@ -148,6 +162,10 @@ fn serve_one(
     let link =
         Link::tcp(stream).map_err(|why| Failure::Run(format!("a client's connection failed: {why}")))?;
     let mut report = Report::new(cli, place);
+    if let Some(program) = cli.peer {
+        peer::run(cli, program, link, device, shared, &mut report)?;
+        return report.finish();
+    }
     let served = serve(link, device, options, shared, |outcome| report.add(outcome.clone()));
     if matches!(served, Err(RunError::Stopped)) {
         eprintln!("stopped; messages of the run under way: {}", shared.messages());
@@ -158,7 +176,7 @@ fn serve_one(
 }
 
 /// The configuration file's, or one port as the flags say.
-fn configuration(args: &PortArgs) -> Result<Config, Failure> {
+pub fn configuration(args: &PortArgs) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.vdev) {
         (Some(file), _) => Config::load(file)?,
         (None, Some(vdev)) => {

@@ -42,7 +42,10 @@ fn params(cli: &Cli) -> Params {
         (None, None) => usual.until,
     };
     // Without immediate data the target of unreliable WRITEs could not count them.
-    let needs_imm = cli.op.verb == Verb::Write && cli.run.connection == Transport::Uc && !cli.op.is_latency();
+    let needs_imm = cli.op.verb == Verb::Write
+        && cli.run.connection == Transport::Uc
+        && !cli.op.is_latency()
+        && cli.peer.is_none();
     Params {
         transport: cli.run.connection,
         qps: cli.run.qps,

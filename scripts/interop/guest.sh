@@ -2,6 +2,7 @@
 # A Linux Soft-RoCE (rdma_rxe) host on the other end of a cable whose near end is a tap: a peer to test against.
 #
 #   guest.sh possible                   exit status 1 and a reason where no guest can be made
+#   guest.sh cache                      where the big files are: for ROCKHOPPER_CACHE of another user
 #   guest.sh build                      makes kernel and root file system, if they are not there (minutes, once)
 #   guest.sh start NAME [OPTIONS]       boots a guest; returns once it takes commands (a second)
 #       --mtu BYTES (1500)                of its RDMA NIC: 1500 carries a path MTU of 1024, 9000 one of 4096
@@ -115,7 +116,7 @@ boot() {
 
 wait_until_ready() {
     local name=$1 directory=$2 tries=100
-    until echo true | in_guest "$name" 2 2>/dev/null; do
+    until echo true | in_guest "$name" 5 2>/dev/null; do
         tries=$((tries - 1))
         if [ $tries -eq 0 ] || ! is_up "$directory"; then
             tail -20 "$directory/console" >&2
@@ -185,6 +186,7 @@ command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
 possible) possible ;;
+cache) dirname "$cache" ;;
 build) build ;;
 start) start "${@:?a name}" ;;
 exec) execute "${@:?a name}" ;;

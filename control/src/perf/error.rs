@@ -101,6 +101,25 @@ pub enum RunError {
         /// What was asked for.
         asked: Op,
     },
+    /// A pingpong is one test.
+    #[error("the pingpongs are no {0}: use send-lat with --peer pingpong")]
+    PeerTest(Op),
+    /// The peer has another path MTU.
+    #[error(
+        "the peer uses a path MTU of {theirs}, this end {ours}: give both the same with --mtu (-m at the peer)"
+    )]
+    PeerMtu {
+        /// Ours.
+        ours: u32,
+        /// The peer's.
+        theirs: u32,
+    },
+    /// Linux programs count messages.
+    #[error("with --peer both ends count messages: say how many with --iters (-n at the peer)")]
+    PeerDuration,
+    /// What the peer's programs do differently.
+    #[error("with --peer there is no --bidirectional and no --imm")]
+    PeerFlag,
     /// Stopped before there was anything to report.
     #[error("stopped")]
     Stopped,

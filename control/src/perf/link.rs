@@ -112,8 +112,12 @@ impl Link {
     pub fn send(&mut self, message: &Message) -> Result<(), LinkError> {
         let mut line = serde_json::to_vec(message).map_err(io::Error::from)?;
         line.push(b'\n');
+        self.send_bytes(&line)
+    }
+
+    /// Says something to a program that speaks no JSON.
+    pub(super) fn send_bytes(&mut self, mut rest: &[u8]) -> Result<(), LinkError> {
         let deadline = Instant::now() + SEND_TIMEOUT;
-        let mut rest = &line[..];
         while !rest.is_empty() {
             match self.stream.write(rest) {
                 Ok(0) => return Err(LinkError::Closed),
@@ -154,6 +158,20 @@ impl Link {
         }
     }
 
+    /// The next `count` bytes, if they are here. Never waits.
+    fn try_recv_bytes(&mut self, count: usize) -> Result<Option<Vec<u8>>, LinkError> {
+        while self.received.len() < count {
+            let mut piece = [0; 4096];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Err(LinkError::Closed),
+                Ok(len) => self.received.extend_from_slice(&piece[..len]),
+                Err(why) if is_again(&why) => return Ok(None),
+                Err(why) => return Err(of_io(why)),
+            }
+        }
+        Ok(Some(self.received.drain(..count).collect()))
+    }
+
     /// Sleeps until something comes, or for a few milliseconds.
     pub fn nap(&self) {
         self.stream.wait(PollFlags::POLLIN, NAP);
@@ -161,10 +179,29 @@ impl Link {
 
     /// Waits for the peer to say something, doing the worker's work meanwhile. `None`: stopped.
     pub fn recv(&mut self, timeout: Duration, idle: &mut impl Idle) -> Result<Option<Message>, LinkError> {
+        self.wait_for(Link::try_recv, timeout, idle)
+    }
+
+    /// Waits for so many bytes of a program that speaks no JSON. `None`: stopped.
+    pub(super) fn recv_bytes(
+        &mut self,
+        count: usize,
+        timeout: Duration,
+        idle: &mut impl Idle,
+    ) -> Result<Option<Vec<u8>>, LinkError> {
+        self.wait_for(|link| link.try_recv_bytes(count), timeout, idle)
+    }
+
+    fn wait_for<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Link) -> Result<Option<T>, LinkError>,
+        timeout: Duration,
+        idle: &mut impl Idle,
+    ) -> Result<Option<T>, LinkError> {
         let deadline = Instant::now() + timeout;
         loop {
-            if let Some(message) = self.try_recv()? {
-                return Ok(Some(message));
+            if let Some(found) = look(self)? {
+                return Ok(Some(found));
             }
             let now = Instant::now();
             if idle.stopped() {

@@ -14,6 +14,7 @@
 //! | who sends, who receives, and how fast | `sender.rs`, `receiver.rs`, driven by `bandwidth.rs` or `latency.rs` |
 //! | what peers do to our memory | `target.rs` |
 //! | what the two ends say to each other | `protocol.rs`, `link.rs`; in which order `client.rs`, `server.rs` |
+//! | what is different with a Linux program at the other end | `peer/` |
 //! | what came of it | `outcome.rs` |
 //!
 //! A run that shall be stopped or watched by another thread shares a [`Shared`] with it.
@@ -30,6 +31,7 @@ mod op;
 mod outcome;
 mod params;
 mod pattern;
+mod peer;
 mod protocol;
 mod receiver;
 mod sender;
@@ -45,6 +47,7 @@ pub use link::{Link, LinkError};
 pub use op::{Measure, Op, Transport, UnknownOp, Verb};
 pub use outcome::{EndReport, Outcome};
 pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
+pub use peer::{Hold, PEER_PORT, PeerOptions, PeerProgram, Piece, run_with_peer};
 pub use protocol::{DEFAULT_PORT, Faults, Received, Sent};
 pub use server::{ServerOptions, serve};
 pub use watch::Shared;

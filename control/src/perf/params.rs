@@ -18,6 +18,9 @@ pub const MAX_SIZE: u32 = 1 << 28;
 pub const MAX_AREA: u64 = 1 << 30;
 /// Longest run by time.
 pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Longest message and most QPs of a run with a Linux program at the other end.
+const MAX_PEER_SIZE: u64 = 1 << 23;
+const MAX_PEER_QPS: u64 = 64;
 /// The 8 bytes of an atomic.
 pub const ATOMIC_BYTES: u32 = 8;
 
@@ -160,6 +163,24 @@ impl Params {
 
     /// Whether this run can be. The first thing wrong is told.
     pub fn check(&self) -> Result<(), ParamError> {
+        let mtu = self.check_numbers()?;
+        self.check_operation(mtu)?;
+        let layout = Layout::of(self);
+        if layout.local_len() > MAX_AREA || layout.target_len() > MAX_AREA {
+            return Err(ParamError::Memory { qps: self.qps, size: self.size });
+        }
+        Ok(())
+    }
+
+    /// Whether this run can be where the other end is no Rockhopper: WRITEs are not counted, and a ping-pong may have several QPs.
+    pub(super) fn check_for_peer(&self) -> Result<(), ParamError> {
+        let mtu = self.check_numbers()?;
+        self.check_service(mtu)?;
+        within("size", self.size.into(), 1, MAX_PEER_SIZE)?;
+        within("qps", self.qps.into(), 1, MAX_PEER_QPS)
+    }
+
+    fn check_numbers(&self) -> Result<Mtu, ParamError> {
         let (until, max_until) = match self.until {
             Until::Iters(iters) => (iters, 1 << 48),
             Until::Millis(millis) => (millis, MAX_DURATION.as_millis() as u64),
@@ -177,16 +198,11 @@ impl Params {
             1,
             max_until,
         )?;
-        let mtu = Mtu::from_bytes(self.mtu).ok_or(ParamError::Mtu(self.mtu))?;
-        self.check_operation(mtu)?;
-        let layout = Layout::of(self);
-        if layout.local_len() > MAX_AREA || layout.target_len() > MAX_AREA {
-            return Err(ParamError::Memory { qps: self.qps, size: self.size });
-        }
-        Ok(())
+        Mtu::from_bytes(self.mtu).ok_or(ParamError::Mtu(self.mtu))
     }
 
-    fn check_operation(&self, mtu: Mtu) -> Result<(), ParamError> {
+    /// Whether the service has the operation, and messages of this size.
+    fn check_service(&self, mtu: Mtu) -> Result<(), ParamError> {
         let served = match self.transport {
             Transport::Rc => true,
             Transport::Uc => matches!(self.op.verb, Verb::Send | Verb::Write),
@@ -201,6 +217,11 @@ impl Params {
         if self.op.verb == Verb::Atomic && self.size != ATOMIC_BYTES {
             return Err(ParamError::AtomicSize(self.size));
         }
+        Ok(())
+    }
+
+    fn check_operation(&self, mtu: Mtu) -> Result<(), ParamError> {
+        self.check_service(mtu)?;
         if self.imm && !matches!(self.op.verb, Verb::Send | Verb::Write) {
             return Err(ParamError::Immediate(self.op));
         }

@@ -3,12 +3,12 @@ export PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/tmp LD_LIBRARY_PATH=/lib/x86_64-
 export PERL5LIB=/usr/lib/x86_64-linux-gnu/perl-base
 ulimit -l unlimited
 
-# listens PORT: waits until a program listens on a TCP port, at most 10 s.
+# listens PORT [NAME]: waits until a program listens on a TCP port, some 10 s, or until the program NAME has ended.
 listens() {
-    local tries=500
+    local tries=200
     until ss -Hltn "sport = :$1" | grep -q .; do
         tries=$((tries - 1))
-        [ $tries -gt 0 ] || return 1
+        if [ $tries -eq 0 ] || [ -s "/tmp/${2:-}.status" ]; then return 1; fi
         usleep 20000
     done
 }

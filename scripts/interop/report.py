@@ -1,0 +1,78 @@
+"""The table of what passed, as Markdown."""
+from pathlib import Path
+
+from guest import versions
+
+BEGIN, END = "<!-- written by make interop -->", "<!-- end of what make interop wrote -->"
+
+
+def size_of(size):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def seen(results):
+    """Where the data of these rows was compared."""
+    here, there = any(r["here"] for r in results), any(r["there"] for r in results)
+    return " and ".join(words for words, is_so in (("here", here), ("at the peer", there)) if is_so) or "-"
+
+
+def count(results):
+    passed = sum(result["ok"] for result in results)
+    return f"{passed}/{len(results)}" if results else "-"
+
+
+def group(results, key):
+    groups = {}
+    for result in results:
+        groups.setdefault(key(result["row"]), []).append(result)
+    return groups
+
+
+def clean_table(results):
+    columns = [(v6, mtu) for mtu in (1500, 9000) for v6 in (False, True)]
+    lines = ["| Linux program | service | Rockhopper is | sizes | QPs | IPv4, MTU 1024 | IPv6, MTU 1024 | IPv4, MTU 4096 | IPv6, MTU 4096 | data compared |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for (program, service, role), some in group(results, lambda row: (row.program, row.service, row.role)).items():
+        sizes = ", ".join(size_of(size) for size in sorted({result["row"].size for result in some}))
+        qps = ", ".join(str(qps) for qps in sorted({result["row"].qps for result in some}))
+        cells = [count([r for r in some if (r["row"].v6, r["row"].mtu) == column]) for column in columns]
+        lines.append(f"| `{program}` | {service} | {role} | {sizes} | {qps} | {' | '.join(cells)} | {seen(some)} |")
+    return lines
+
+
+def impaired_table(results):
+    lines = ["| impairment of our port | program | as client | as server | packets sent again |", "| --- | --- | --- | --- | --- |"]
+    for (plan, program), some in group(results, lambda row: (row.impair, row.program)).items():
+        roles = [count([r for r in some if r["row"].role == role]) for role in ("client", "server")]
+        again = sum(result.get("retransmitted", 0) for result in some)
+        lines.append(f"| `{plan}` | `{program}` | {' | '.join(roles)} | {again} |")
+    return lines
+
+
+def table(results, specials, seconds):
+    made_of = ", ".join(f"{name} {version}" for name, version in versions().items())
+    clean = [result for result in results if not result["row"].impair]
+    impaired = [result for result in results if result["row"].impair]
+    passed = sum(result["ok"] for result in results + specials)
+    lines = [f"{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.", "", f"The peer: {made_of}.", ""]
+    lines += clean_table(clean)
+    if impaired:
+        lines += ["", *impaired_table(impaired)]
+    if specials:
+        lines += ["", "| event in the midst of a transfer | what has to happen | |", "| --- | --- | --- |"]
+        lines += [f"| {s['event']} | {s['wanted']} | {'passed' if s['ok'] else 'FAILED: ' + s['why']} |" for s in specials]
+    failures = [result for result in results if not result["ok"]]
+    if failures:
+        lines += ["", "Failed:", ""] + [f"- {result['row'].name()}: {result['why']}" for result in failures]
+    return "\n".join(lines)
+
+
+def write(path, text):
+    """Puts the table between the markers of a document."""
+    document = Path(path).read_text()
+    before, rest = document.split(BEGIN)
+    after = rest.split(END)[1]
+    Path(path).write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
