@@ -60,7 +60,7 @@ mod verbs;
 
 pub use config::{Config, ConfigError};
 pub use eal::shutdown;
-pub use endpoint::{Endpoint, RingPair, event_name};
+pub use endpoint::{Endpoint, RawPort, RingPair, event_name};
 pub use engine::event::EventSource;
 pub use engine::queue::PostError;
 pub use engine::wr::Remote;

@@ -4,6 +4,7 @@ mod program {
     pub mod bad_setups;
     pub mod checking;
     pub mod commands;
+    pub mod conform;
     pub mod impairments;
     pub mod support;
     pub mod two_processes;

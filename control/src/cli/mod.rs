@@ -1,6 +1,7 @@
 //! The command line: what there is, and what each command ends with.
 
 mod check;
+mod conform;
 mod demo;
 mod doctor;
 mod failure;
@@ -10,7 +11,7 @@ mod stats;
 mod stop;
 
 use clap::{Parser, Subcommand};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,6 +38,8 @@ enum Command {
     Stats(StatsArgs),
     /// Hold captures against the rules of the protocol: 0 when none is broken, 1 with rule, frame and words when one is.
     Check(CheckArgs),
+    /// Hold a RoCEv2 device to the rules of the protocol: a scripted peer plays both roles, rule by rule.
+    Conform(ConformArgs),
 }
 
 #[derive(clap::Args)]
@@ -60,6 +63,9 @@ struct ServeArgs {
     /// Where to listen for rockhopper-perf clients, instead of [control] listen. Further ports take the next numbers.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// Where to listen for `rockhopper conform`: whoever connects may make objects on the first port's device.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    agent: Option<SocketAddr>,
     /// Stop after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
@@ -95,6 +101,40 @@ struct CheckArgs {
     files: Vec<PathBuf>,
 }
 
+#[derive(clap::Args)]
+struct ConformArgs {
+    /// The device is an endpoint in this process. Needs no NIC and no privileges.
+    #[arg(long)]
+    loopback: bool,
+    /// The device has this address on the link of the port that --config describes.
+    #[arg(long, value_name = "IP")]
+    target: Option<IpAddr>,
+    /// Where the device's agent listens: `rockhopper serve --agent`, or scripts/interop/conform-agent.py.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    agent: Option<SocketAddr>,
+    /// Configuration file; its first port is the peer's.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Play the rules of this directory's *.rule files instead of the built-in ones.
+    #[arg(long, value_name = "DIR")]
+    scripts: Option<PathBuf>,
+    /// Play only rules whose name contains this.
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// Show the rules instead of playing them.
+    #[arg(long)]
+    list: bool,
+    /// Show every rule with its packets, not just those that did not pass.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Write the packets of each rule that failed to DIR/RULE.pcapng.
+    #[arg(long, value_name = "DIR")]
+    pcapng: Option<PathBuf>,
+    /// Stretch silences and patience, for devices that are slow.
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    stretch: u32,
+}
+
 /// Runs the program.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
@@ -104,6 +144,7 @@ pub fn run() -> ExitCode {
         Command::Doctor(args) => doctor::run(args.config.as_deref(), cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Check(args) => check::run(&args.files, cli.json),
+        Command::Conform(args) => conform::run(args, cli.json),
     };
     rockhopper::shutdown();
     match result {

@@ -6,7 +6,7 @@
 use super::ServeArgs;
 use super::failure::Failure;
 use super::out::say;
-use super::{stats, stop};
+use super::{conform, stats, stop};
 use rockhopper::config::Drive;
 use rockhopper::perf::{self, Link, Outcome, ServerOptions, Shared};
 use rockhopper::{Config, Device, Endpoint};
@@ -42,7 +42,11 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     }
     let begin = Instant::now();
     let end = args.duration.map(|seconds| begin + Duration::from_secs(seconds));
+    let agent = args.agent.map(listener).transpose()?;
     std::thread::scope(|scope| {
+        if let (Some((listener, _)), Some(service)) = (&agent, services.first()) {
+            scope.spawn(|| conform::link::serve(listener, &service.device, &stop));
+        }
         while !stop.is_stopped() && end.is_none_or(|end| Instant::now() < end) {
             services.iter().for_each(|service| service.accept(scope, &stop, say));
             wait(&endpoint);
@@ -67,6 +71,27 @@ fn wait(endpoint: &Endpoint) {
     }
 }
 
+/// A listener on an address, and the address in use.
+fn listener(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|why| {
+        let what = match why.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program listens there: stop it, or choose another with --listen or --agent"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 are root's: choose another with --listen or --agent"
+            }
+            _ => "choose another with --listen or --agent",
+        };
+        Failure::setup(format!("cannot listen on {address}: {why}; {what}"))
+    })
+}
+
 /// One port's server.
 struct Service {
     device: Device,
@@ -83,23 +108,7 @@ impl Service {
             Failure::setup("there is no TCP port above 65535; choose a lower one to listen on")
         })?;
         let address = SocketAddr::new(first.ip(), port);
-        let bound = TcpListener::bind(address).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            let address = listener.local_addr()?;
-            Ok((listener, address))
-        });
-        let (listener, address) = bound.map_err(|why| {
-            let what = match why.kind() {
-                io::ErrorKind::AddrInUse => {
-                    "another program listens there: stop it, or choose another with --listen"
-                }
-                io::ErrorKind::PermissionDenied => {
-                    "ports below 1024 are root's: choose another with --listen"
-                }
-                _ => "choose another with --listen",
-            };
-            Failure::setup(format!("cannot listen on {address}: {why}; {what}"))
-        })?;
+        let (listener, address) = listener(address)?;
         Ok(Service { device, listener, address, clients: Arc::default(), sessions: AtomicUsize::new(0) })
     }
 

@@ -3,6 +3,7 @@
 use super::control::ControlThread;
 use super::network::Network;
 use super::port::{LaneHandle, PortCore, PortFacts, PortParts};
+use super::raw::{RawParts, RawPort};
 use super::{Drivers, Endpoint, EndpointCore};
 use crate::admin::AdminServer;
 use crate::config::{Config, DeviceKind, Drive, MemifRole, PollMode, PortSettings, WorkerSettings};
@@ -131,7 +132,7 @@ pub(super) struct OpenedPort {
 }
 
 impl OpenedPort {
-    fn open(
+    pub(super) fn open(
         eal: &Eal,
         config: &Config,
         settings: &PortSettings,
@@ -221,6 +222,17 @@ impl OpenedPort {
         opened.push(self);
     }
 
+    /// The port without workers.
+    pub(super) fn into_raw(mut self, clock: Clock) -> Result<RawPort, StartError> {
+        let queues =
+            std::mem::take(&mut self.queues).into_iter().next().ok_or_else(|| StartError::Config {
+                problem: format!("port {} has no queue", self.facts.name),
+                remedy: "give it another driver".into(),
+            })?;
+        let OpenedPort { port, pool, interface, .. } = self;
+        Ok(RawPort::new(RawParts { queues, port, pool, interface, clock }))
+    }
+
     fn finish(self, workers: &[worker::WorkerHandle], clock: Clock) -> PortCore {
         let handle = |&(worker, lane): &(usize, usize)| LaneHandle { worker: workers[worker].clone(), lane };
         PortCore::new(PortParts {
@@ -273,7 +285,7 @@ fn own_mac(device: [u8; 6], kind: &DeviceKind) -> Mac {
     Mac([a, b, c, d, e, last])
 }
 
-fn pci_address(device: &DeviceKind) -> Option<String> {
+pub(super) fn pci_address(device: &DeviceKind) -> Option<String> {
     match device {
         DeviceKind::Pci { address } => Some(address.clone()),
         _ => None,
@@ -281,7 +293,7 @@ fn pci_address(device: &DeviceKind) -> Option<String> {
 }
 
 /// Makes the devices that are ours to make and finds the others.
-fn make_devices(eal: &Eal, ports: &[PortSettings]) -> Result<Vec<PortId>, StartError> {
+pub(super) fn make_devices(eal: &Eal, ports: &[PortSettings]) -> Result<Vec<PortId>, StartError> {
     let mut made = Made { eal, ids: Vec::new(), rings: BTreeMap::new() };
     for (index, settings) in ports.iter().enumerate() {
         match made.device(settings, index) {

@@ -7,9 +7,11 @@ mod groups;
 mod names;
 mod network;
 mod port;
+mod raw;
 mod ring;
 
 pub use events::event_name;
+pub use raw::RawPort;
 pub use ring::RingPair;
 
 pub(crate) use groups::{MAX_GROUPS, MAX_MEMBERS};

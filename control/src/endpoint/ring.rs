@@ -6,6 +6,7 @@ use crate::config::{Config, DeviceKind, Drive, PollMode, PortSettings, WorkerSet
 use crate::error::StartError;
 use crate::net::Prefix;
 use dpdk::ring::{RingConfig, ring_pair};
+use dpdk::{Eal, PortId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How to join two endpoints. The default is driven by the caller and carries a path MTU of 4096.
@@ -46,16 +47,25 @@ impl Default for RingPair {
 }
 
 pub(super) fn start(settings: &RingPair) -> Result<(Endpoint, Endpoint), StartError> {
+    let (eal, [first, second]) = join(settings)?;
+    let [ours, theirs] = ends(settings)?;
+    let started = [(first, ours), (second, theirs)].map(|(id, config)| start_ports(&eal, &config, &[id]));
+    let [first, second] = started;
+    Ok((first?, second?))
+}
+
+/// Two ports joined back to back.
+pub(super) fn join(settings: &RingPair) -> Result<(Eal, [PortId; 2]), StartError> {
     let eal = crate::eal::get(&settings.base.eal, &[])?;
     let name = format!("pair{:08x}", rand::random::<u32>());
     let shape = RingConfig { queues: 1, size: settings.depth, socket: None };
     let (first, second) = ring_pair(&eal, &name, &shape)?;
-    let ends = [(first, 1), (second, 2)].map(|(id, host)| {
-        let config = end(settings, host);
-        start_ports(&eal, &config?, &[id])
-    });
-    let [first, second] = ends;
-    Ok((first?, second?))
+    Ok((eal, [first, second]))
+}
+
+/// What the ends are configured with.
+pub(super) fn ends(settings: &RingPair) -> Result<[Config; 2], StartError> {
+    Ok([end(settings, 1)?, end(settings, 2)?])
 }
 
 /// One end: hosts 1 and 2 of the private networks 10.82.72.0/24 and fd52:48::/64.

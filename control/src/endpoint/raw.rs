@@ -1,0 +1,157 @@
+//! A port without workers: whole frames in and out, for a peer that is played by hand. It answers ARP, neighbour discovery
+//! and ping for its addresses, and nothing else.
+
+use super::Endpoint;
+use super::bringup::{OpenedPort, make_devices, start_ports};
+use super::ring::{ends, join};
+use crate::config::Config;
+use crate::endpoint::RingPair;
+use crate::error::{ResolveError, StartError};
+use crate::net::{Interface, NextHop, Resolution};
+use dpdk::tsc::Clock;
+use dpdk::{MbufBurst, Mempool, Port, RxQueue, TxQueue};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::Mac;
+
+/// A port that sends and receives whole frames. One thread uses it.
+///
+/// ```no_run
+/// use rockhopper::{Config, RawPort};
+///
+/// let mut port = RawPort::open(&Config::load("configs/af_packet.toml".as_ref())?)?;
+/// let mut frames = Vec::new();
+/// port.receive(&mut frames);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RawPort {
+    // Queues go before their port.
+    rx: RxQueue,
+    tx: TxQueue,
+    _port: Port,
+    pool: Arc<Mempool>,
+    interface: Interface,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for RawPort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawPort").field("mac", &self.mac()).finish_non_exhaustive()
+    }
+}
+
+/// What a raw port is put together from.
+pub(super) struct RawParts {
+    pub queues: (RxQueue, TxQueue),
+    pub port: Port,
+    pub pool: Arc<Mempool>,
+    pub interface: Interface,
+    pub clock: Clock,
+}
+
+/// How long a neighbour may take to answer.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+impl RawPort {
+    /// Opens the first port of a configuration.
+    ///
+    /// Errors: those of [`Endpoint::start`].
+    pub fn open(config: &Config) -> Result<RawPort, StartError> {
+        let config = Config { ports: config.ports.iter().take(1).cloned().collect(), ..config.clone() };
+        let Some(settings) = config.ports.first() else {
+            return Err(StartError::Config {
+                problem: "there is no port".into(),
+                remedy: "add a [[port]] section; see the examples in configs/".into(),
+            });
+        };
+        let pci = super::bringup::pci_address(&settings.device);
+        let eal = crate::eal::get(&config.eal, &Vec::from_iter(pci))?;
+        let ids = make_devices(&eal, &config.ports)?;
+        let opened = OpenedPort::open(&eal, &config, settings, ids[0], 0, 1);
+        if opened.is_err() {
+            eal.remove_vdev(ids[0]);
+        }
+        opened?.into_raw(Clock::new(&eal))
+    }
+
+    /// A raw port and an endpoint, joined in memory as [`Endpoint::ring_pair`] joins two endpoints.
+    ///
+    /// Errors: those of [`Endpoint::ring_pair`].
+    pub fn beside(settings: &RingPair) -> Result<(RawPort, Endpoint), StartError> {
+        let (eal, [first, second]) = join(settings)?;
+        let [ours, theirs] = ends(settings)?;
+        let raw = OpenedPort::open(&eal, &ours, &ours.ports[0], first, 0, 1)?.into_raw(Clock::new(&eal))?;
+        Ok((raw, start_ports(&eal, &theirs, &[second])?))
+    }
+
+    pub(super) fn new(parts: RawParts) -> RawPort {
+        let RawParts { queues: (rx, tx), port, pool, interface, clock } = parts;
+        RawPort { rx, tx, _port: port, pool, interface, clock }
+    }
+
+    /// Its Ethernet address.
+    pub fn mac(&self) -> Mac {
+        self.interface.mac()
+    }
+
+    /// Its addresses, link-local ones among them.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.interface.addresses().iter().map(|prefix| prefix.address()).collect()
+    }
+
+    /// Nanoseconds of the clock that its frames are timed by.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Sends a frame without FCS, as it is. False when the port does not take it.
+    pub fn send(&mut self, frame: &[u8]) -> bool {
+        let Some(mut mbuf) = self.pool.alloc() else { return false };
+        let mut burst = MbufBurst::<1>::new();
+        mbuf.extend_from_slice(frame) && burst.push(mbuf).is_ok() && self.tx.burst(&mut burst) == 1
+    }
+
+    /// Takes what has arrived. Frames of ARP, neighbour discovery and ICMP are answered here; all UDP is the caller's.
+    pub fn receive(&mut self, frames: &mut Vec<Vec<u8>>) {
+        let mut burst = MbufBurst::<32>::new();
+        self.rx.burst(&mut burst);
+        let now = self.clock.now_ns();
+        for mbuf in burst.as_slice() {
+            let mut bytes = vec![0; mbuf.pkt_len()];
+            mbuf.copy_to(0, &mut bytes);
+            match wire::Frame::parse(&bytes, bytes.len()) {
+                Err(why) if !why.is_roce() => self.interface.on_frame(now, &bytes),
+                _ => frames.push(bytes),
+            }
+        }
+        self.interface.on_timeout(now);
+        while let Some(frame) = self.interface.poll_transmit() {
+            self.send(&frame);
+        }
+    }
+
+    /// The MAC that leads to an address, asked for on the link; `idle` is called meanwhile.
+    ///
+    /// Errors: there is no route, or nobody answers for 1.5 s.
+    pub fn resolve(&mut self, destination: IpAddr, idle: impl Fn()) -> Result<Mac, ResolveError> {
+        let route =
+            self.interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
+        if route.next_hop == NextHop::Local {
+            return Ok(self.mac());
+        }
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.interface.resolve(self.clock.now_ns(), destination) {
+                Resolution::Ready(mac) => return Ok(mac),
+                Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
+                Resolution::Pending if Instant::now() >= end => {
+                    return Err(ResolveError::Unreachable(destination));
+                }
+                // What else arrives now is of no use to anybody.
+                Resolution::Pending => self.receive(&mut Vec::new()),
+            }
+            idle();
+        }
+    }
+}
