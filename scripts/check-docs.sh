@@ -29,7 +29,7 @@ anchors() {
 declare -A functions
 while IFS=: read -r file name; do
     functions["$file:${name##* }"]=yes
-done < <(grep -rHoE --include='*.rs' '\bfn [a-z0-9_]+' control bench dataplane ffi)
+done < <(grep -rHoE --include='*.rs' '\bfn [a-z0-9_]+' control bench dataplane ffi fuzz)
 
 check_links() {
     local document=$1 directory number text target anchor path label link

@@ -1,0 +1,271 @@
+//! A live engine with one QP, and a peer that sends anything in any order, while the program posts and time passes.
+
+use crate::bytes::Bytes;
+use crate::packets;
+use engine::testkit::{Packet, QPN, Region, Rig, attributes};
+use engine::wr::Remote;
+use engine::{
+    Access, Cqe, PdId, QpAttr, QpAttrMask, QpState, QpType, RecvWr, SendFlags, SendOp, SendWr, WrData,
+};
+use std::collections::BTreeSet;
+use wire::{Frame, Opcode, Operation, Position, Psn};
+
+/// Any packets to QPs of any service in any state.
+pub fn live_engine(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let qp_type = bytes.one_of(&[QpType::Rc, QpType::Rc, QpType::Uc, QpType::Ud]);
+    let state =
+        bytes.one_of(&[QpState::Rts, QpState::Rts, QpState::Rtr, QpState::Init, QpState::Sqd, QpState::Err]);
+    Dialogue::new(qp_type, state).run(&mut bytes, Bias::Anything);
+}
+
+/// Requests in an order that gets somewhere: messages, duplicates, gaps.
+pub fn responder(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let qp_type = bytes.one_of(&[QpType::Rc, QpType::Rc, QpType::Rc, QpType::Uc]);
+    Dialogue::new(qp_type, QpState::Rts).run(&mut bytes, Bias::Requests);
+}
+
+/// Responses to a requester with work under way: ACKs, NAKs, READ data, lost and doubled.
+pub fn requester(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    Dialogue::new(QpType::Rc, QpState::Rts).run(&mut bytes, Bias::Responses);
+}
+
+/// What a step is most likely to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bias {
+    Anything,
+    Requests,
+    Responses,
+}
+
+struct Dialogue {
+    rig: Rig,
+    qp_type: QpType,
+    /// The first grants all to the peer, the second holds receives; the rest the peer must not change.
+    regions: Vec<Region>,
+    before: Vec<Option<Vec<u8>>>,
+    /// PSN of the peer's next request, and of our last.
+    next: Psn,
+    last: Psn,
+    posted: u64,
+    received: u64,
+    sends: BTreeSet<u64>,
+    receives: BTreeSet<u64>,
+}
+
+const REQUESTS: [(Operation, Position); 16] = [
+    (Operation::Send, Position::Only),
+    (Operation::Send, Position::First),
+    (Operation::Send, Position::Middle),
+    (Operation::Send, Position::Last),
+    (Operation::SendImm, Position::Only),
+    (Operation::SendInv, Position::Last),
+    (Operation::Write, Position::Only),
+    (Operation::Write, Position::First),
+    (Operation::Write, Position::Middle),
+    (Operation::Write, Position::Last),
+    (Operation::WriteImm, Position::Last),
+    (Operation::ReadRequest, Position::Only),
+    (Operation::FetchAdd, Position::Only),
+    (Operation::CompareSwap, Position::Only),
+    (Operation::Flush, Position::Only),
+    (Operation::AtomicWrite, Position::Only),
+];
+
+const RESPONSES: [(Operation, Position); 6] = [
+    (Operation::Acknowledge, Position::Only),
+    (Operation::ReadResponse, Position::First),
+    (Operation::ReadResponse, Position::Middle),
+    (Operation::ReadResponse, Position::Last),
+    (Operation::ReadResponse, Position::Only),
+    (Operation::AtomicAcknowledge, Position::Only),
+];
+
+impl Dialogue {
+    fn new(qp_type: QpType, state: QpState) -> Dialogue {
+        let mut rig = Rig::with(qp_type, state, attributes());
+        let all = attributes().access;
+        let regions = vec![
+            rig.region(2048, all),
+            rig.region(2048, Access::LOCAL_WRITE),
+            rig.region(64, Access::empty()),
+            rig.region_of(PdId(7), 64, all),
+            rig.region(64, Access::REMOTE_READ),
+        ];
+        let before = rig.memory.snapshot();
+        let first = attributes().rq_psn;
+        Dialogue {
+            rig,
+            qp_type,
+            regions,
+            before,
+            next: first,
+            last: attributes().sq_psn,
+            posted: 0,
+            received: 0,
+            sends: BTreeSet::new(),
+            receives: BTreeSet::new(),
+        }
+    }
+
+    fn run(mut self, bytes: &mut Bytes<'_>, bias: Bias) {
+        while !bytes.is_empty() {
+            match bytes.byte() % 16 {
+                0 => self.post_recv(),
+                1 | 2 => self.post_send(bytes),
+                3 => self.rig.advance(1_000),
+                4 => self.rig.advance(u64::from(bytes.word())),
+                5..8 => self.transmit(bytes.byte().into()),
+                8 => self.bent_frame(bytes),
+                9 if bias == Bias::Responses => self.request(bytes, Bias::Requests),
+                10 if bias == Bias::Requests => self.request(bytes, Bias::Responses),
+                _ => self.request(bytes, bias),
+            }
+            self.collect();
+        }
+        self.finish();
+    }
+
+    fn post_recv(&mut self) {
+        let sges = [self.regions[1].sge(8, 100), self.regions[1].sge(200, 700)].into_iter().collect();
+        let rang = self.rig.shared.post_recv(RecvWr { wr_id: self.received, sges });
+        if rang.is_ok() {
+            self.receives.insert(self.received);
+            self.received += 1;
+        }
+        if rang == Ok(true) {
+            self.doorbell();
+        }
+    }
+
+    fn post_send(&mut self, bytes: &mut Bytes<'_>) {
+        // What the peer would name; nobody looks at it here.
+        let remote = Remote { addr: 0x1000, rkey: self.regions[0].rkey() };
+        let op = match bytes.byte() % 10 {
+            0 => SendOp::Send,
+            1 => SendOp::SendImm([1; 4]),
+            2 => SendOp::Write(remote),
+            3 => SendOp::WriteImm(remote, [2; 4]),
+            4 | 5 => SendOp::Read(remote),
+            6 => SendOp::CompareSwap { remote, compare: 1, swap: 2 },
+            7 => SendOp::FetchAdd { remote, add: 1 },
+            8 => SendOp::SendInv(remote.rkey),
+            _ => SendOp::AtomicWrite(remote),
+        };
+        let len = match op {
+            SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } | SendOp::AtomicWrite(_) => 8,
+            _ => bytes.one_of(&[0, 1, 8, 256, 257, 1000]),
+        };
+        let region = bytes.one_of(&[0, 0, 0, 2]);
+        let data = WrData::Sges([self.regions[region].sge(1024, len)].into_iter().collect());
+        let flags = SendFlags::from_bits_truncate(bytes.byte().into()) | SendFlags::SIGNALED;
+        let rang = self.rig.shared.post_send(SendWr { wr_id: self.posted, op, data, flags });
+        if rang.is_ok() {
+            self.sends.insert(self.posted);
+            self.posted += 1;
+        }
+        if rang == Ok(true) {
+            self.doorbell();
+        }
+    }
+
+    fn doorbell(&mut self) {
+        self.rig.shared.answer();
+        self.rig.engine.on_doorbell(self.rig.now, QPN);
+    }
+
+    fn transmit(&mut self, room: usize) {
+        let sent: Vec<Packet> = self.rig.sent_into(room);
+        assert!(sent.len() <= room, "the sink says how much fits");
+        for packet in sent {
+            if packet.info().is_request() {
+                self.last = packet.bth.psn;
+            } else {
+                assert_eq!(self.qp_type, QpType::Rc, "unreliable services do not answer: {packet:?}");
+            }
+        }
+    }
+
+    fn request(&mut self, bytes: &mut Bytes<'_>, bias: Bias) {
+        let service = self.qp_type.service();
+        let named = match bias {
+            Bias::Anything => None,
+            Bias::Requests => Some(bytes.one_of(&REQUESTS)),
+            Bias::Responses => Some(bytes.one_of(&RESPONSES)),
+        };
+        let opcode = named.and_then(|(operation, position)| Opcode::of(service, operation, position));
+        let opcode = opcode.unwrap_or_else(|| Opcode(bytes.byte()));
+        let around = if bias == Bias::Responses { self.last } else { self.next };
+        let psn = match bytes.byte() {
+            0..200 => around,
+            byte @ 200..250 => Psn::new(around.value().wrapping_add(u32::from(byte)).wrapping_sub(225)),
+            _ => Psn::new(bytes.word()),
+        };
+        let frame = packets::frame(&self.rig.from_peer, &self.regions, opcode, psn, bytes);
+        self.deliver(&frame);
+        if bias != Bias::Responses && psn == around {
+            self.next = around.next();
+        }
+    }
+
+    /// A right frame with some of its bytes changed: what the parser takes, the engine must bear.
+    fn bent_frame(&mut self, bytes: &mut Bytes<'_>) {
+        let opcode = Opcode(bytes.byte());
+        let mut frame = packets::frame(&self.rig.from_peer, &self.regions, opcode, self.next, bytes);
+        for _ in 0..bytes.byte() % 4 {
+            let at = bytes.word() as usize % frame.len();
+            frame[at] ^= bytes.byte();
+        }
+        self.deliver(&frame);
+    }
+
+    fn deliver(&mut self, frame: &[u8]) {
+        if Frame::parse(frame, frame.len()).is_ok() {
+            self.rig.deliver_frame(frame);
+        }
+    }
+
+    /// Each request completes at most once, and sends in their order.
+    fn collect(&mut self) {
+        for cqe in self.rig.send_cqes() {
+            let first = self.sends.pop_first();
+            assert_eq!(first, Some(cqe.wr_id), "in order, each once: {cqe:?}");
+        }
+        for cqe in self.rig.recv_cqes() {
+            assert!(self.receives.remove(&cqe.wr_id), "a receive that was posted, once: {cqe:?}");
+            self.check_length(&cqe);
+        }
+        let _ = self.rig.raised();
+    }
+
+    fn check_length(&self, cqe: &Cqe) {
+        // What a receive can hold; a WRITE with immediate tells the length of the WRITE.
+        let write = cqe.opcode == engine::WcOpcode::RecvRdmaWithImm;
+        assert!(!cqe.is_success() || write || cqe.byte_len <= 800, "{cqe:?}");
+    }
+
+    /// ERROR ends everything: each request has then completed exactly once, and nothing was written that was not granted.
+    fn finish(mut self) {
+        let attr = QpAttr { state: QpState::Err, ..QpAttr::default() };
+        self.rig
+            .engine
+            .modify_qp(self.rig.now, QPN, &attr, QpAttrMask::STATE)
+            .expect("every state goes to ERROR");
+        self.transmit(usize::MAX);
+        self.collect();
+        assert_eq!(self.sends.len() + self.receives.len(), 0, "all are flushed");
+        let after = self.rig.memory.snapshot();
+        for region in &self.regions[2..] {
+            let slot = region.id.slot as usize;
+            assert_eq!(after[slot], self.before[slot], "nobody granted this memory");
+        }
+        let slot = self.regions[1].id.slot as usize;
+        if let (Some(after), Some(before)) = (&after[slot], &self.before[slot]) {
+            for gap in [0..8, 108..200, 900..2048] {
+                assert_eq!(after[gap.clone()], before[gap], "a receive is written inside of its SGEs only");
+            }
+        }
+    }
+}
