@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A live Linux peer: every stock program of perftest and the pingpongs once in each role, against rdma_rxe in a guest, and some through
 # our impairment stage. The whole matrix is `make interop`.
+# limit: 600 s (a minute or two on an idle machine)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -185,7 +185,7 @@ def main():
                         lambda row: run(guest, config, row),
                         lambda row, extra=(): start(guest, config, row, extra),
                     )
-    table = report.table(results, specials, time.monotonic() - begin)
+    table = report.table(results, specials, time.monotonic() - begin, arguments.short)
     print(table)
     if arguments.write:
         report.write(arguments.write, table)

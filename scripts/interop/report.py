@@ -52,12 +52,13 @@ def impaired_table(results):
     return lines
 
 
-def table(results, specials, seconds):
+def table(results, specials, seconds, short):
     made_of = ", ".join(f"{name} {version}" for name, version in versions().items())
     clean = [result for result in results if not result["row"].impair]
     impaired = [result for result in results if result["row"].impair]
     passed = sum(result["ok"] for result in results + specials)
-    lines = [f"{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.", "", f"The peer: {made_of}.", ""]
+    form = "The short form: " if short else ""
+    lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.", "", f"The peer: {made_of}.", ""]
     lines += clean_table(clean)
     if impaired:
         lines += ["", *impaired_table(impaired)]
