@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz
+.PHONY: conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ TARGET ?= live_engine
 RUNS ?= 1000000
 fuzz: setup ## one fuzz target (TARGET=live_engine, RUNS=1000000); fuzz/src/lib.rs lists all
 	scripts/fuzz.sh $(TARGET) $(RUNS)
+
+conform-rxe: build ## the conformance suite against Linux Soft-RoCE in a guest (root): docs/interop.md has the account
+	scripts/interop/conform.sh
 
 bench: build ## the first-speed measurements: bandwidth, message rate, latency
 	scripts/bench.sh

@@ -145,11 +145,12 @@ class Agent:
 
     def sges(self, pieces):
         regions = [(self.regions[p["region"]], p) for p in pieces]
-        return [SGE(region.buf + p["offset"], p["len"], region.lkey) for region, p in regions]
+        # pyverbs wants a piece in every request: one of no bytes does no harm.
+        return [SGE(0, 0, 0)] if not pieces else [SGE(region.buf + p["offset"], p["len"], region.lkey) for region, p in regions]
 
     def do_receive(self, qp, id, pieces):
         sges = self.sges(pieces)
-        self.qps[qp][0].post_recv(RecvWR(wr_id=id, num_sge=len(sges), sg=sges or None))
+        self.qps[qp][0].post_recv(RecvWR(wr_id=id, num_sge=len(sges), sg=sges))
         return "done"
 
     def do_post(self, qp, work):
@@ -161,7 +162,7 @@ class Agent:
         sges = self.sges(work["pieces"])
         # The key to invalidate shares its place with the immediate, which is in network order.
         extra = work["key"] if work["op"] == "send_inv" else socket.htonl(work["imm"])
-        wr = SendWR(wr_id=work["id"], opcode=OPS[work["op"]], num_sge=len(sges), sg=sges or None, send_flags=flags,
+        wr = SendWR(wr_id=work["id"], opcode=OPS[work["op"]], num_sge=len(sges), sg=sges, send_flags=flags,
                     imm_data=extra)
         if service == "ud":
             wr.set_wr_ud(AH(self.pd(pd), attr=self.address(work["remote_ip"])), work["remote_qpn"], work["qkey"])
