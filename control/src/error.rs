@@ -99,6 +99,14 @@ pub enum CreateError {
     /// Objects of two devices, or of two protection domains, do not go together.
     #[error("the {0} belongs to another device")]
     OtherDevice(&'static str),
+    /// A target without a domain.
+    #[error("an XRC target belongs to a domain: create it with Xrcd::create_target")]
+    Target,
+    /// A queue pair that cannot use the SRQ.
+    #[error(
+        "only targets take receives from an XRC SRQ, by the number in each request, and an XRC initiator takes none: leave srq out"
+    )]
+    XrcSrq,
     /// The limit of a shared receive queue is over its size.
     #[error(transparent)]
     Srq(#[from] SrqError),

@@ -76,6 +76,6 @@ pub use memory::OutOfRange;
 pub use verbs::{
     Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Mw, MwBind, PartlyPosted, Pd,
     PortAttr, Qp, QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr,
-    SrqAttrMask, SrqOptions,
+    SrqAttrMask, SrqOptions, Xrcd,
 };
-pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey};
+pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey, Srqn};

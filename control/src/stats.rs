@@ -57,6 +57,8 @@ pub struct PortStats {
 pub struct SrqStats {
     /// The number by which events name it.
     pub id: u32,
+    /// XRC: the number that peers name it by.
+    pub srqn: Option<u32>,
     /// Receives posted that no message has taken.
     pub posted: usize,
     /// Receives that fit.
@@ -176,6 +178,7 @@ fn srq_stats(port: &PortCore) -> Vec<SrqStats> {
     let names = port.names();
     let stats = names.srqs.iter().map(|(&id, record)| SrqStats {
         id,
+        srqn: record.queue.srqn().map(|srqn| srqn.value()),
         posted: record.queue.len(),
         max_wr: record.queue.depth(),
         limit: record.queue.limit(),

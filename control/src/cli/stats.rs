@@ -68,8 +68,10 @@ pub fn port_text(port: &PortStats, all: bool) -> String {
         section(&format!("QP {:#08x} {} {}", qp.qpn, qp.qp_type, qp.state), &qp.counters);
     }
     for srq in &port.srqs {
-        let SrqStats { id, posted, max_wr, limit, qps } = srq;
-        text += &format!("  SRQ {id}: {posted} of {max_wr} receives, limit {limit}, {qps} queue pairs\n");
+        let SrqStats { id, srqn, posted, max_wr, limit, qps } = srq;
+        let name = srqn.map_or(String::new(), |srqn| format!(" XRC {srqn:#08x}"));
+        text +=
+            &format!("  SRQ {id}{name}: {posted} of {max_wr} receives, limit {limit}, {qps} queue pairs\n");
     }
     text
 }

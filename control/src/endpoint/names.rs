@@ -6,7 +6,7 @@ use crate::verbs::SrqRecord;
 use engine::QpType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use wire::{Psn, Qpn};
+use wire::{Psn, Qpn, Srqn};
 
 /// The numbers in use on one port.
 #[derive(Default)]
@@ -71,6 +71,17 @@ impl Names {
             if !is_special(qpn) && !self.qps.contains_key(&qpn.value()) {
                 self.qps.insert(qpn.value(), qp_type);
                 return qpn;
+            }
+        }
+    }
+
+    /// An unused XRC SRQ number, as unpredictable as a queue pair's.
+    pub fn srqn(&self) -> Srqn {
+        loop {
+            let srqn = Srqn::new(rand::random());
+            let used = self.srqs.values().any(|record| record.queue.srqn() == Some(srqn));
+            if srqn.value() != 0 && !used {
+                return srqn;
             }
         }
     }

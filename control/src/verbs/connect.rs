@@ -93,7 +93,7 @@ impl Qp {
         }
     }
 
-    /// Connects an RC or UC queue pair to a peer: resolves its address, then goes from RESET (or INIT) to RTS. The peer does
+    /// Connects an RC, UC or XRC queue pair to a peer (an XRC initiator to a target): resolves its address, then goes from RESET (or INIT) to RTS. The peer does
     /// the same with our [`info`](Self::info). Receives may be posted before: see [`to_init`](Self::to_init).
     pub fn connect(&self, peer: &QpInfo, options: &ConnectOptions) -> Result<(), QpError> {
         if self.qp_type() == QpType::Ud {
@@ -144,8 +144,9 @@ impl Qp {
             ..QpAttr::default()
         };
         let mask = Mask::STATE | Mask::AV | Mask::PATH_MTU | Mask::DEST_QPN | Mask::RQ_PSN;
+        let answers = self.qp_type().is_reliable() && self.qp_type().has_responder();
         let reliable = Mask::MAX_DEST_RD_ATOMIC | Mask::MIN_RNR_TIMER;
-        self.modify(&attr, if self.qp_type() == QpType::Rc { mask | reliable } else { mask })?;
+        self.modify(&attr, if answers { mask | reliable } else { mask })?;
         Ok(())
     }
 
@@ -161,8 +162,14 @@ impl Qp {
             ..QpAttr::default()
         };
         let mask = Mask::STATE | Mask::SQ_PSN;
-        let reliable = Mask::TIMEOUT | Mask::RETRY_CNT | Mask::RNR_RETRY | Mask::MAX_RD_ATOMIC;
-        self.modify(&attr, if self.qp_type() == QpType::Rc { mask | reliable } else { mask })?;
+        let own = match self.qp_type() {
+            QpType::Rc | QpType::XrcIni => {
+                Mask::TIMEOUT | Mask::RETRY_CNT | Mask::RNR_RETRY | Mask::MAX_RD_ATOMIC
+            }
+            QpType::XrcTgt => Mask::TIMEOUT,
+            QpType::Uc | QpType::Ud => Mask::empty(),
+        };
+        self.modify(&attr, mask | own)?;
         Ok(())
     }
 }

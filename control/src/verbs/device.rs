@@ -1,6 +1,6 @@
 //! A device: one port with queue pairs, keys and GIDs of its own.
 
-use super::{CompChannel, Cq, DeviceAttr, Pd, PortAttr};
+use super::{CompChannel, Cq, DeviceAttr, Pd, PortAttr, Xrcd};
 use crate::endpoint::{EndpointCore, PortCore};
 use crate::error::{CreateError, ResolveError};
 use crate::net::{GidEntry, Prefix};
@@ -124,6 +124,11 @@ impl Device {
     /// Allocates a protection domain.
     pub fn alloc_pd(&self) -> Pd {
         Pd::new(self.clone())
+    }
+
+    /// Opens an XRC domain.
+    pub fn open_xrcd(&self) -> Result<Xrcd, CreateError> {
+        Xrcd::new(self)
     }
 
     /// Creates a completion queue for `depth` completions.

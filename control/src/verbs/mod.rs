@@ -17,6 +17,7 @@ mod pd;
 mod qp;
 mod srq;
 mod wr;
+mod xrc;
 
 pub use ah::Ah;
 pub use attributes::{DeviceAttr, PortAttr};
@@ -31,3 +32,4 @@ pub use qp::{Qp, QpQuery};
 pub(crate) use srq::SrqRecord;
 pub use srq::{PartlyPosted, Srq, SrqAttr, SrqAttrMask, SrqOptions};
 pub use wr::{RecvWr, SendWr};
+pub use xrc::Xrcd;

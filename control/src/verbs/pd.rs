@@ -118,7 +118,7 @@ impl Pd {
 
     /// Creates a queue pair in RESET.
     pub fn create_qp(&self, options: &QpOptions) -> Result<Qp, CreateError> {
-        Qp::new(self, options)
+        Qp::new(self, options, None)
     }
 
     /// Creates a shared receive queue, for the receives of several queue pairs.

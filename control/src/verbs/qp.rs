@@ -1,13 +1,13 @@
 //! A queue pair.
 
 use super::wr::MAX_SGE;
-use super::{Cq, Mw, MwBind, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq};
+use super::{Cq, Mw, MwBind, Pd, QpCaps, QpOptions, RecvWr, SendWr, Srq, Xrcd};
 use crate::error::{BindMwError, CreateError, QpError};
 use engine::queue::PostError;
 use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::{Psn, Qpn, RKey};
+use wire::{Psn, Qpn, RKey, Srqn};
 use worker::{CallError, Command, Reply};
 
 /// A queue pair. Clones are the same one; any thread may post. It is destroyed when the last handle goes: requests under
@@ -24,6 +24,7 @@ struct Inner {
     send_cq: Cq,
     recv_cq: Cq,
     srq: Option<Srq>,
+    _xrcd: Option<Xrcd>,
 }
 
 impl std::fmt::Debug for Qp {
@@ -42,14 +43,16 @@ pub struct QpQuery {
 }
 
 impl Qp {
-    pub(super) fn new(pd: &Pd, options: &QpOptions) -> Result<Qp, CreateError> {
-        check(pd, options)?;
+    pub(super) fn new(pd: &Pd, options: &QpOptions, xrcd: Option<&Xrcd>) -> Result<Qp, CreateError> {
+        check(pd, options, xrcd)?;
         let device = pd.device();
         let QpCaps { max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data } = options.caps;
         let sq = SendQueue::new(max_send_wr, max_send_sge, max_inline_data);
-        let rq = match &options.srq {
-            Some(srq) => Arc::clone(srq.queue()),
-            None => Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge)),
+        let rq = match (options.qp_type, &options.srq, xrcd) {
+            (_, _, Some(xrcd)) => Arc::new(RecvQueue::xrc_target(xrcd.id())),
+            (QpType::XrcIni, ..) => Arc::new(RecvQueue::xrc_initiator()),
+            (_, Some(srq), _) => Arc::clone(srq.queue()),
+            _ => Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge)),
         };
         let qpn = device.port.names().qpn(options.qp_type);
         let shared = Arc::new(QpShared::new(qpn, options.qp_type, sq, rq));
@@ -74,6 +77,7 @@ impl Qp {
             send_cq: options.send_cq.clone(),
             recv_cq: options.recv_cq.clone(),
             srq: options.srq.clone(),
+            _xrcd: xrcd.cloned(),
         };
         inner.srq.iter().for_each(Srq::enter);
         Ok(Qp { inner: Arc::new(inner) })
@@ -127,7 +131,19 @@ impl Qp {
             Some(got) => PostError::TooManySges { got, max: MAX_SGE },
             None => PostError::Inline,
         };
-        self.post_send_raw(wr.build().ok_or_else(refused)?)
+        match wr.srqn() {
+            None => self.post_send_raw(wr.build().ok_or_else(refused)?),
+            Some(srqn) => self.post_send_xrc_raw(wr.build().ok_or_else(refused)?, srqn),
+        }
+    }
+
+    /// XRC initiator: posts a send request for an SRQ of the peer, in the engine's form, which allocates nothing.
+    #[inline]
+    pub fn post_send_xrc_raw(&self, wr: engine::SendWr, srqn: Srqn) -> Result<(), PostError> {
+        if self.inner.shared.post_send_xrc(wr, srqn)? {
+            self.ring();
+        }
+        Ok(())
     }
 
     /// Posts a send request in the engine's form, which allocates nothing: for tight loops.
@@ -232,7 +248,10 @@ impl Drop for Inner {
     }
 }
 
-fn check(pd: &Pd, options: &QpOptions) -> Result<(), CreateError> {
+fn check(pd: &Pd, options: &QpOptions, xrcd: Option<&Xrcd>) -> Result<(), CreateError> {
+    if options.qp_type == QpType::XrcTgt && xrcd.is_none() {
+        return Err(CreateError::Target);
+    }
     let caps = options.caps;
     let limit = |what, asked: u64, most: u64| {
         if asked > most { Err(CreateError::Limit { what, asked, most }) } else { Ok(()) }
@@ -245,6 +264,9 @@ fn check(pd: &Pd, options: &QpOptions) -> Result<(), CreateError> {
         if !Arc::ptr_eq(&cq.device().port, &pd.device().port) {
             return Err(CreateError::OtherDevice("completion queue"));
         }
+    }
+    if options.srq.as_ref().is_some_and(|srq| options.qp_type == QpType::XrcIni || srq.srqn().is_some()) {
+        return Err(CreateError::XrcSrq);
     }
     let srq = options.srq.as_ref().map(|srq| srq.pd().device());
     if srq.is_some_and(|device| !Arc::ptr_eq(&device.port, &pd.device().port)) {

@@ -1,11 +1,13 @@
 //! A shared receive queue: receives that several queue pairs use.
 
-use super::{Pd, RecvWr, wr::MAX_SGE};
+use super::{Cq, Pd, RecvWr, Xrcd, wr::MAX_SGE};
 use crate::error::{CreateError, InUse, SrqError};
 use engine::queue::PostError;
 use engine::{RecvQueue, limits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wire::Srqn;
+use worker::Command;
 
 /// A shared receive queue. Clones are the same queue; any thread may post. Queue pairs of one device use it, on whatever
 /// workers they live, each taking the oldest receive for its next message. It lives until its last handle and its last queue pair
@@ -18,6 +20,8 @@ pub struct Srq {
 struct Inner {
     record: Arc<SrqRecord>,
     pd: Pd,
+    /// XRC: what it depends on.
+    _xrc: Option<(Xrcd, Cq)>,
 }
 
 /// What a port keeps of each of its SRQs.
@@ -86,6 +90,32 @@ impl std::fmt::Debug for Srq {
 
 impl Srq {
     pub(super) fn new(pd: &Pd, options: &SrqOptions) -> Result<Srq, CreateError> {
+        Srq::of(pd, options, None, |id, _| RecvQueue::shared(id, pd.id(), options.max_wr, options.max_sge))
+    }
+
+    pub(super) fn xrc(pd: &Pd, options: &SrqOptions, xrcd: &Xrcd, cq: &Cq) -> Result<Srq, CreateError> {
+        for (device, what) in [(xrcd.device(), "XRC domain"), (cq.device(), "completion queue")] {
+            if !Arc::ptr_eq(&device.port, &pd.device().port) {
+                return Err(CreateError::OtherDevice(what));
+            }
+        }
+        let names = Some((xrcd.clone(), cq.clone()));
+        let srq = Srq::of(pd, options, names, |id, srqn| {
+            let (cq, name) = (Arc::clone(cq.queue()), (srqn, xrcd.id()));
+            RecvQueue::xrc(id, pd.id(), name, cq, options.max_wr, options.max_sge)
+        })?;
+        // On an error the half that was done is undone by the drop.
+        let port = &pd.device().port;
+        port.everywhere(|lane| Command::AddSrq { lane, srq: Arc::clone(srq.queue()) })?;
+        Ok(srq)
+    }
+
+    fn of(
+        pd: &Pd,
+        options: &SrqOptions,
+        xrc: Option<(Xrcd, Cq)>,
+        make: impl FnOnce(u32, Srqn) -> RecvQueue,
+    ) -> Result<Srq, CreateError> {
         check(options)?;
         let port = &pd.device().port;
         let mut names = port.names();
@@ -94,16 +124,21 @@ impl Srq {
             return Err(CreateError::Limit { what: "shared receive queues", asked: most + 1, most });
         }
         let id = names.id();
-        let queue = Arc::new(RecvQueue::shared(id, pd.id(), options.max_wr, options.max_sge));
+        let queue = Arc::new(make(id, names.srqn()));
         queue.arm_limit(options.limit);
         let record = Arc::new(SrqRecord { queue, users: AtomicUsize::new(0) });
         names.srqs.insert(id, Arc::clone(&record));
-        Ok(Srq { inner: Arc::new(Inner { record, pd: pd.clone() }) })
+        Ok(Srq { inner: Arc::new(Inner { record, pd: pd.clone(), _xrc: xrc }) })
     }
 
     /// The number by which events name it.
     pub fn id(&self) -> u32 {
         self.queue().srq().unwrap_or_default()
+    }
+
+    /// Its number, when it is an XRC SRQ: what peers name it by.
+    pub fn srqn(&self) -> Option<Srqn> {
+        self.queue().srqn()
     }
 
     /// Its protection domain: the receives' memory belongs to it, whatever the queue pairs' domains are.
@@ -205,8 +240,13 @@ impl Srq {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(id) = self.record.queue.srq() {
-            self.pd.device().port.names().srqs.remove(&id);
+        let (port, queue) = (&self.pd.device().port, &self.record.queue);
+        if let Some(srqn) = queue.srqn() {
+            // A worker that is gone knows none.
+            let _ = port.everywhere(|lane| Command::RemoveSrq { lane, srqn });
+        }
+        if let Some(id) = queue.srq() {
+            port.names().srqs.remove(&id);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Ah, FastMr, Mw, MwBind};
 use engine::wr::{FastReg, Remote};
 use engine::{Access, FlushLevel, Placement, SendFlags, SendOp, Sge, WrData, limits};
 use std::sync::Arc;
-use wire::{QKey, Qpn, RKey};
+use wire::{QKey, Qpn, RKey, Srqn};
 
 /// A send request. It gives a completion unless made [`unsignaled`](Self::unsignaled).
 ///
@@ -18,6 +18,7 @@ pub struct SendWr {
     op: SendOp,
     data: Data,
     flags: SendFlags,
+    srqn: Option<Srqn>,
 }
 
 /// Local data while it is being put together. Too much of it is told by the post, not here.
@@ -29,7 +30,7 @@ enum Data {
 
 impl SendWr {
     fn new(wr_id: u64, op: SendOp) -> Self {
-        SendWr { wr_id, op, data: Data::Sges(Vec::new()), flags: SendFlags::SIGNALED }
+        SendWr { wr_id, op, data: Data::Sges(Vec::new()), flags: SendFlags::SIGNALED, srqn: None }
     }
 
     /// SEND.
@@ -149,6 +150,16 @@ impl SendWr {
     pub fn solicited(mut self) -> Self {
         self.flags.insert(SendFlags::SOLICITED);
         self
+    }
+
+    /// XRC initiator: names the SRQ of the peer that the request is for. Every request of an initiator that goes on the wire has to.
+    pub fn to_srq(mut self, srqn: Srqn) -> Self {
+        self.srqn = Some(srqn);
+        self
+    }
+
+    pub(super) fn srqn(&self) -> Option<Srqn> {
+        self.srqn
     }
 
     /// As the engine takes it; `None` when it has more pieces or inline bytes than any request can.

@@ -18,3 +18,4 @@ mod statistics;
 mod support;
 mod threads;
 mod windows;
+mod xrc;

@@ -105,7 +105,7 @@ named! {
     pub enum DropReason {
         /// No QP has this number.
         UnknownQp = "drop_unknown_qp",
-        /// The opcode belongs to another service than the QP.
+        /// The opcode belongs to another service than the QP, or to the half of XRC that the QP is not.
         WrongService = "drop_wrong_service",
         /// The QP's state takes no such packet.
         WrongState = "drop_wrong_state",

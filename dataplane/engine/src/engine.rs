@@ -7,11 +7,12 @@ use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable, NumberMap};
 use crate::mw::MemoryWindow;
 use crate::packet::{PacketSink, RxPacket};
-use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, admit};
+use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
+use crate::queue::RecvQueue;
 use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
 use std::sync::Arc;
-use wire::Qpn;
+use wire::{Qpn, Srqn};
 
 /// Capacities, fixed when the engine is made.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,7 @@ pub enum AddQpError {
 pub struct Engine<M> {
     memory: M,
     keys: MrTable,
+    srqs: SrqTable,
     events: Arc<EventQueue>,
     by_qpn: NumberMap<u32>,
     qps: Vec<Option<Box<Qp>>>,
@@ -60,6 +62,7 @@ impl<M: Memory> Engine<M> {
         Engine {
             memory,
             keys: MrTable::new(config.max_mrs),
+            srqs: SrqTable::default(),
             events,
             by_qpn: NumberMap::with_capacity_and_hasher(config.max_qps, Default::default()),
             qps: (0..config.max_qps).map(|_| None).collect(),
@@ -88,6 +91,18 @@ impl<M: Memory> Engine<M> {
     /// Forgets the window with this index (key >> 8), and frees it: in other engines its key is dead from now on, too.
     pub fn remove_mw(&mut self, index: u32) -> Option<Arc<MemoryWindow>> {
         self.keys.remove_window(index)
+    }
+
+    /// Makes an XRC SRQ known here by its number.
+    pub fn add_srq(&mut self, srq: Arc<RecvQueue>) {
+        if let Some(srqn) = srq.srqn() {
+            self.srqs.insert(srqn.value(), srq);
+        }
+    }
+
+    /// Forgets the XRC SRQ with this number. Requests that name it are refused from now on.
+    pub fn remove_srq(&mut self, srqn: Srqn) -> Option<Arc<RecvQueue>> {
+        self.srqs.remove(&srqn.value())
     }
 
     /// Creates a QP in RESET.
@@ -202,7 +217,8 @@ impl<M: Memory> Engine<M> {
                 self.sched.leave();
                 continue;
             };
-            let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, events: &self.events };
+            let ctx =
+                Ctx { now, memory: &self.memory, keys: &self.keys, srqs: &self.srqs, events: &self.events };
             let turn = loop {
                 match qp.poll_transmit(&ctx, sink) {
                     Poll::Sent(bytes) if self.sched.spend(bytes + FRAME_BYTES) => {}
@@ -269,7 +285,7 @@ impl<M: Memory> Engine<M> {
         input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R,
     ) -> Option<R> {
         let qp = self.qps[slot as usize].as_deref_mut()?;
-        let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, events: &self.events };
+        let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, srqs: &self.srqs, events: &self.events };
         let result = input(qp, &ctx);
         self.settle(slot);
         Some(result)

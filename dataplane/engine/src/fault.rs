@@ -44,6 +44,8 @@ pub enum Fault {
     InvalidateRefused = 14,
     /// A FLUSH could not make memory persistent that can be.
     FlushFailed = 15,
+    /// XRC: the number names no SRQ of the QP\'s domain, or another one than at the beginning of the message.
+    XrcSrq = 16,
 }
 
 /// What goes on the wire.
@@ -121,12 +123,14 @@ const ROWS: [Row; Fault::ALL.len()] = {
         row(Fault::InvalidateRefused,   ACCESS,      RemInvReqErr, AccessErr, C::RespRemoteAccessErrors,   D::UcAccess),
         // Our own storage failed: class A, as a receive that cannot be written [?]. On RC only, as FLUSH is.
         row(Fault::FlushFailed,         OPERATIONAL, LocProtErr,   Fatal,     C::RespLocalOperationError,  D::InvalidRequest),
+        // The facts do not say; an invalid request, as other numbers are that name nothing the QP offers [?].
+        row(Fault::XrcSrq,              INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
     ]
 };
 
 impl Fault {
     /// Every fault, in the order of the numbers.
-    pub const ALL: [Fault; 15] = [
+    pub const ALL: [Fault; 16] = [
         Fault::PsnAhead,
         Fault::NoReceive,
         Fault::OpcodeSequence,
@@ -142,13 +146,14 @@ impl Fault {
         Fault::ReceiveUnusable,
         Fault::InvalidateRefused,
         Fault::FlushFailed,
+        Fault::XrcSrq,
     ];
 
     /// What follows from the fault on a QP of this type.
     pub fn row(self, service: QpType) -> FaultRow {
         let row = &ROWS[self as usize - 1];
         debug_assert!(row.fault == self, "the rows are in the order of the numbers");
-        let reliable = service == QpType::Rc;
+        let reliable = service.is_reliable();
         let answer = if reliable { row.answer } else { Answer::Silence };
         let drop = match row.answer {
             _ if !reliable => row.unreliable_drop,
@@ -228,6 +233,7 @@ mod tests {
 13 ReceiveUnusable: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_receive_unusable! LocProtErr/QpFatal
 14 InvalidateRefused: 0x62! RemInvReqErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
 15 FlushFailed: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_invalid_request! LocProtErr/QpFatal
+16 XrcSrq: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
 ";
 
     #[test]

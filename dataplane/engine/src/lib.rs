@@ -48,7 +48,7 @@ pub use mw::{BindError, Binding, MemoryWindow, MwType};
 pub use packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
 pub use placement::{FlushLevel, Placement};
 pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
-pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
+pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue, XrcdId};
 pub use status::{Cqe, WcFlags, WcOpcode, WcStatus};
 pub use wr::{AddressHandle, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
 

@@ -1,6 +1,6 @@
 //! Completions: their status, opcode and fields, with the verbs' numbers.
 
-use wire::{Qpn, RKey};
+use wire::{Qpn, RKey, Srqn};
 
 /// Why a work request ended. Values are those of verbs (`IBV_WC_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +100,8 @@ pub struct Cqe {
     pub imm: Option<[u8; 4]>,
     /// The key that a SEND with Invalidate invalidated here.
     pub invalidated: Option<RKey>,
+    /// XRC: the SRQ whose receive this is; `qpn` is the target that it came by.
+    pub srqn: Option<Srqn>,
     /// UD: the sender's QP.
     pub src_qp: Qpn,
     /// UD: the receive buffer begins with the 40-byte GRH area.
@@ -121,6 +123,7 @@ impl Cqe {
             qpn,
             imm: None,
             invalidated: None,
+            srqn: None,
             src_qp: Qpn::new(0),
             has_grh: false,
             solicited: false,

@@ -8,7 +8,7 @@ mod memory;
 mod shared;
 
 pub use memory::HeapMemory;
-pub use shared::{receive, srq};
+pub use shared::{DOMAIN, SRQN, receive, srq, xrc_srq};
 
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
@@ -278,17 +278,17 @@ impl Rig {
 
     /// A QP in `state` (RESET, INIT, RTR, RTS, SQD or ERR).
     pub fn with(qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
-        Rig::build(QPN, qp_type, state, attr, own_receives(64), 256)
+        Rig::build(QPN, qp_type, state, attr, own_receives(64), 64, 256)
     }
 
     /// As [`with`](Self::with), under another number.
     pub fn numbered(qpn: Qpn, qp_type: QpType, state: QpState, attr: QpAttr) -> Rig {
-        Rig::build(qpn, qp_type, state, attr, own_receives(64), 256)
+        Rig::build(qpn, qp_type, state, attr, own_receives(64), 64, 256)
     }
 
     /// As [`with`](Self::with), with so many work requests in each queue and completions in each CQ.
     pub fn with_capacities(qp_type: QpType, state: QpState, attr: QpAttr, depth: u32, cqes: usize) -> Rig {
-        Rig::build(QPN, qp_type, state, attr, own_receives(depth), cqes)
+        Rig::build(QPN, qp_type, state, attr, own_receives(depth), depth, cqes)
     }
 
     fn build(
@@ -297,13 +297,14 @@ impl Rig {
         state: QpState,
         attr: QpAttr,
         rq: Arc<RecvQueue>,
+        depth: u32,
         cqes: usize,
     ) -> Rig {
         let memory = HeapMemory::default();
         let events = Arc::new(EventQueue::new(64));
         let send_cq = Arc::new(CompletionQueue::new(1, cqes, || {}));
         let recv_cq = Arc::new(CompletionQueue::new(2, cqes, || {}));
-        let sq = SendQueue::new(rq.depth(), limits::MAX_SGE, limits::MAX_INLINE);
+        let sq = SendQueue::new(depth, limits::MAX_SGE, limits::MAX_INLINE);
         let shared = Arc::new(QpShared::new(qpn, qp_type, sq, rq));
         let mut engine =
             Engine::new(EngineConfig { max_qps: 4, max_mrs: 16 }, memory.clone(), Arc::clone(&events));

@@ -7,8 +7,8 @@ use crate::qp::{QpId, SimQp};
 use engine::qp::ModifyError;
 use engine::queue::PostError;
 use engine::{
-    Access, AsyncEvent, Counters, Cqe, MemoryWindow, MwType, Nanos, QpAttr, QpAttrMask, QpState, QpType,
-    RecvQueue, RecvWr, SendWr,
+    Access, AsyncEvent, CompletionQueue, Counters, Cqe, MemoryWindow, MwType, Nanos, QpAttr, QpAttrMask,
+    QpState, QpType, RecvQueue, RecvWr, SendWr,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -28,6 +28,8 @@ pub struct World {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) qps: Vec<SimQp>,
     pub(crate) srqs: Vec<Arc<RecvQueue>>,
+    /// By the number of the SRQ.
+    pub(crate) xrc_cqs: BTreeMap<usize, Arc<CompletionQueue>>,
     faults: Faults,
     /// Frames under way, by arrival; the number keeps those of the same moment in order.
     under_way: BTreeMap<(Nanos, u64), Vec<u8>>,
@@ -55,6 +57,7 @@ impl World {
             endpoints: Vec::new(),
             qps: Vec::new(),
             srqs: Vec::new(),
+            xrc_cqs: BTreeMap::new(),
             faults: Faults::default(),
             under_way: BTreeMap::new(),
             arrivals: 0,
@@ -139,7 +142,7 @@ impl World {
         Ok(())
     }
 
-    fn ring(&mut self, qp: QpId, ring: bool) {
+    pub(crate) fn ring(&mut self, qp: QpId, ring: bool) {
         let SimQp { endpoint, qpn, ref shared, .. } = self.qps[qp.0];
         if ring {
             shared.answer();

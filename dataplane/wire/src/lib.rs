@@ -72,5 +72,6 @@ pub use sport::{
 };
 pub use template::{Addressing, HeaderTemplate, MixedFamilies, Reach, RoceVersion};
 pub use types::{
-    Gid, LKey, Mac, Msn, Mtu, OutOfRange, PKey, ParseGidError, ParseMacError, Psn, QKey, Qpn, RKey, packets,
+    Gid, LKey, Mac, Msn, Mtu, OutOfRange, PKey, ParseGidError, ParseMacError, Psn, QKey, Qpn, RKey, Srqn,
+    packets,
 };

@@ -4,11 +4,11 @@ use crate::address::AddressSet;
 use crate::counters::LaneCounters;
 use engine::engine::AddQpError;
 use engine::qp::ModifyError;
-use engine::{Counters, MemoryRegion, MemoryWindow, QpAttr, QpAttrMask, QpInit, QpState};
+use engine::{Counters, MemoryRegion, MemoryWindow, QpAttr, QpAttrMask, QpInit, QpState, RecvQueue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::SyncSender;
-use wire::{Gid, Mtu, Qpn};
+use wire::{Gid, Mtu, Qpn, Srqn};
 
 /// A request to a worker. `lane` counts the worker's lanes in the order it was given them.
 #[derive(Debug)]
@@ -42,6 +42,20 @@ pub enum Command {
         lane: usize,
         /// Key >> 8.
         index: u32,
+    },
+    /// Makes an XRC SRQ known by its number. Reply: `Done`.
+    AddSrq {
+        /// Which lane.
+        lane: usize,
+        /// The SRQ.
+        srq: Arc<RecvQueue>,
+    },
+    /// Forgets an XRC SRQ: requests that name it are refused from now on. Reply: `Done`, known or not.
+    RemoveSrq {
+        /// Which lane.
+        lane: usize,
+        /// Its number.
+        srqn: Srqn,
     },
     /// Creates a QP, at home here. Reply: `Done`.
     CreateQp {

@@ -16,6 +16,8 @@ impl Worker {
             Command::RemoveMr { lane, index } => drop(self.lane(lane)?.engine.remove_mr(index)),
             Command::AddMw { lane, window } => self.lane(lane)?.engine.add_mw(window),
             Command::RemoveMw { lane, index } => drop(self.lane(lane)?.engine.remove_mw(index)),
+            Command::AddSrq { lane, srq } => self.lane(lane)?.engine.add_srq(srq),
+            Command::RemoveSrq { lane, srqn } => drop(self.lane(lane)?.engine.remove_srq(srqn)),
             Command::CreateQp { lane, init } => self.lane(lane)?.create_qp(*init)?,
             Command::ModifyQp { lane, qpn, attr, mask } => {
                 return self.lane(lane)?.modify_qp(now, qpn, &attr, mask);

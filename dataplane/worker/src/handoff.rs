@@ -151,7 +151,7 @@ impl Lane {
         }
         self.counters.traffic.handed_over += 1;
         self.moves.rouse[home] = true;
-        let connected = matches!(frame.info.service, Service::Rc | Service::Uc);
+        let connected = matches!(frame.info.service, Service::Rc | Service::Uc | Service::Xrc);
         // Two QPs of the port that are connected to each other would change places for ever.
         let connected = connected && frame.smac != frame.dmac;
         let room = self.posters.len() + self.moves.awaited.len() < self.config.max_qps;

@@ -4,6 +4,7 @@
 
 mod end;
 mod keys;
+mod shared;
 mod speed;
 mod verify;
 

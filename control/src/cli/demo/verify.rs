@@ -2,6 +2,7 @@
 
 use super::end::{EVERYTHING, MEMORY, Pair, pattern};
 use super::keys;
+use super::shared;
 use crate::cli::failure::Failure;
 use crate::cli::out::say;
 use rockhopper::perf::Shared;
@@ -31,7 +32,7 @@ pub struct Check {
 
 type Run = fn(&Pair) -> Result<(u64, u64), Failure>;
 
-const RELIABLE: [(&str, Run); 13] = [
+const RELIABLE: [(&str, Run); 15] = [
     ("SEND", send),
     ("SEND with immediate", send_imm),
     ("SEND with invalidate", send_inv),
@@ -45,6 +46,8 @@ const RELIABLE: [(&str, Run); 13] = [
     ("memory window, type 1", keys::window_type_1),
     ("memory window, type 2", keys::window_type_2),
     ("scatter/gather and inline", pieces),
+    ("shared receive queue", shared::srq),
+    ("all over XRC", shared::xrc),
 ];
 const UNRELIABLE: [(&str, Run); 4] = [
     ("SEND", send),
@@ -141,7 +144,7 @@ fn messages(
     Ok(account(lengths))
 }
 
-fn imm(id: u64) -> [u8; 4] {
+pub(super) fn imm(id: u64) -> [u8; 4] {
     (id as u32 ^ 0xC0DE_0000).to_be_bytes()
 }
 

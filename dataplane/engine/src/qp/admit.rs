@@ -40,7 +40,8 @@ fn service(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if info.operation == Operation::Cnp {
         return Err(DropReason::Cnp);
     }
-    if info.service == qp.qp_type.service() { Ok(()) } else { Err(DropReason::WrongService) }
+    let has_half = if info.is_response() { qp.qp_type.has_requester() } else { qp.qp_type.has_responder() };
+    if info.service == qp.qp_type.service() && has_half { Ok(()) } else { Err(DropReason::WrongService) }
 }
 
 fn state(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {

@@ -1,7 +1,7 @@
 //! Completions on their way to the CQs, and what a full CQ does.
 
 use super::flight::Wqe;
-use super::{Ctx, Qp, QpState, flush};
+use super::{Ctx, Qp, QpState, QpType, flush};
 use crate::counters::Counter;
 use crate::event::{EventKind, EventSource};
 use crate::memory::Memory;
@@ -18,10 +18,19 @@ impl Qp {
         }
     }
 
-    /// Gives a completion to the receive CQ, with the same rule.
+    /// Gives a completion to the receive CQ, of an XRC target to that of the SRQ, with the same rule.
     pub(crate) fn push_recv_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::RespCqeError, Counter::RespCqeFlushError);
-        if !push(ctx, &self.recv_cq, cqe) {
+        let pushed = match self.qp_type {
+            QpType::XrcTgt => {
+                let srqn = self.resp.srqn;
+                // With the SRQ its receives went, and who would hear of them.
+                let cq = ctx.srqs.get(&srqn.value()).and_then(|srq| srq.completions());
+                cq.is_none_or(|cq| push(ctx, cq, Cqe { srqn: Some(srqn), ..cqe }))
+            }
+            _ => push(ctx, &self.recv_cq, cqe),
+        };
+        if !pushed {
             self.on_cq_full(ctx);
         }
     }

@@ -5,7 +5,7 @@ use crate::memory::Span;
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
 use arrayvec::ArrayVec;
-use wire::Psn;
+use wire::{Psn, Srqn};
 
 /// A send request that the engine has taken.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct Wqe {
     pub wr_id: u64,
     pub op: SendOp,
     pub flags: SendFlags,
+    /// XRC: the SRQ that it is for.
+    pub srqn: Srqn,
     /// Bytes of the message.
     pub len: u32,
     pub first_psn: Psn,
@@ -35,6 +37,7 @@ impl Wqe {
             wr_id: 0,
             op: SendOp::Send,
             flags: SendFlags::empty(),
+            srqn: Srqn::default(),
             len: 0,
             first_psn: Psn::new(0),
             packets: 0,

@@ -1,6 +1,6 @@
 //! Error states and flushing (rocev2 facts, transport section 15).
 
-use super::{Ctx, Qp, QpState, QpType};
+use super::{Ctx, Qp, QpState};
 use crate::event::EventKind;
 use crate::memory::Memory;
 use crate::status::{Cqe, WcOpcode, WcStatus};
@@ -18,7 +18,7 @@ pub(crate) fn enter_error<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
         flush_receive(qp, ctx, &current);
     }
     flush_posted(qp, ctx);
-    if qp.shared.rq().srq().is_some() {
+    if qp.shared.rq().is_shared() {
         ctx.events.raise(EventKind::QpLastWqeReached, qp.source());
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
     if !qp.req.flight.is_empty() {
         end_oldest(qp, ctx, status);
     }
-    if qp.qp_type == QpType::Rc {
+    if qp.qp_type.is_reliable() {
         return enter_error(qp, ctx);
     }
     // A CQ without room has taken the QP to ERROR by now.
@@ -41,7 +41,7 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
 
 /// In ERROR or SQE: flushes what was posted since. Receives go on in SQE, and those of an SRQ belong to others too.
 pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    while let Some(wr) = qp.shared.sq().pop() {
+    while let Some((wr, _)) = qp.shared.sq().pop() {
         qp.shared.sq().release(1);
         let opcode = wr.op.wc_opcode();
         qp.push_send_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, opcode, qp.qpn));

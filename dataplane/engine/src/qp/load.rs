@@ -7,13 +7,14 @@ use crate::limits::MAX_MESSAGE;
 use crate::memory::Memory;
 use crate::status::WcStatus;
 use crate::wr::{SendOp, SendWr, Sge, WrData};
+use wire::Srqn;
 
 /// Bytes of an atomic's result, and of an ATOMIC WRITE.
 pub(super) const ATOMIC_LEN: u32 = 8;
 
 /// Puts a posted request at the end of the ring. One with a local fault goes there too: it ends with its status when all
 /// before it are complete.
-pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr) {
+pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr, srqn: Srqn) {
     let checked = check(qp, wr);
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
     let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
@@ -21,6 +22,7 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr) {
     // The place is filled field by field: most of it, in most requests, is unused room for SGEs and inline data.
     let wqe = qp.req.flight.push();
     wqe.wr_id = wr.wr_id;
+    wqe.srqn = srqn;
     wqe.flags = wr.flags;
     wqe.first_psn = first_psn;
     wqe.packets = 0;

@@ -32,9 +32,9 @@ use crate::Nanos;
 use crate::counters::Counters;
 use crate::event::{EventQueue, EventSource};
 use crate::memory::Memory;
-use crate::mr::{KeyUser, MrTable, PdId};
+use crate::mr::{KeyUser, MrTable, NumberMap, PdId};
 use crate::packet::{PacketSink, RxPacket};
-use crate::queue::{CompletionQueue, QpShared};
+use crate::queue::{CompletionQueue, QpShared, RecvQueue};
 use requester::Requester;
 use responder::Responder;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) use admit::admit;
 pub struct QpInit {
     /// What it shares with its posters; number and type are in there.
     pub shared: Arc<QpShared>,
-    /// Its protection domain.
+    /// Its protection domain. An XRC target's is not used: each request has that of the SRQ that it names.
     pub pd: PdId,
     /// Completions of sends.
     pub send_cq: Arc<CompletionQueue>,
@@ -59,11 +59,15 @@ pub struct QpInit {
     pub port_mtu: wire::Mtu,
 }
 
+/// The XRC SRQs by number.
+pub(crate) type SrqTable = NumberMap<Arc<RecvQueue>>;
+
 /// What stage functions work with besides the QP.
 pub(crate) struct Ctx<'a, M> {
     pub now: Nanos,
     pub memory: &'a M,
     pub keys: &'a MrTable,
+    pub srqs: &'a SrqTable,
     pub events: &'a EventQueue,
 }
 

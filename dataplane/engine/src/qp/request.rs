@@ -9,7 +9,7 @@ use crate::limits::ACK_REQ_EVERY;
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use crate::placement::to_feth;
 use crate::wr::SendOp;
-use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth};
+use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth, XrcEth};
 
 /// What left.
 pub(super) struct Emitted {
@@ -36,7 +36,7 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
     let payload = payload(wqe, packet, mtu);
     let bth = Bth {
         solicited: wqe.flags.contains(crate::SendFlags::SOLICITED) && position.ends() && rouses(&wqe.op),
-        ack_req: qp.qp_type == QpType::Rc && asks_ack(qp, wqe, packet),
+        ack_req: qp.qp_type.is_reliable() && asks_ack(qp, wqe, packet),
         pad_count: Bth::pad_for(payload.len()),
         ..Bth::new(opcode, dest_qpn, psn)
     };
@@ -121,6 +121,10 @@ fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32) -> bool {
 /// RETH in the first packet, immediate or key in the last.
 fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) -> ExtHeaders {
     let mut ext = ExtHeaders::EMPTY;
+    if qp.qp_type == QpType::XrcIni {
+        // rocev2 facts, wire 7: XRC requests carry it first, all of them.
+        ext = ext.with(XrcEth { srqn: wqe.srqn.value() });
+    }
     let reth = |remote: &crate::wr::Remote, skip: u32| Reth {
         va: remote.addr.wrapping_add(u64::from(skip)),
         rkey: remote.rkey,

@@ -7,7 +7,7 @@ pub(crate) use super::outstanding::Requester;
 
 use super::flight::{Wqe, offset};
 use super::outstanding::MAX_OUTSTANDING;
-use super::{Ctx, Poll, Qp, QpState, QpType, complete, load, request};
+use super::{Ctx, Poll, Qp, QpState, complete, load, request};
 use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
@@ -82,8 +82,8 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
             Next::Nothing => return Poll::Idle,
             Next::Load => match qp.shared.sq().pop() {
                 None => return Poll::Idle,
-                Some(mut wr) => {
-                    load::load(qp, ctx, &mut wr);
+                Some((mut wr, srqn)) => {
+                    load::load(qp, ctx, &mut wr, srqn);
                     complete::settle(qp, ctx);
                     if qp.req.at_end() {
                         return Poll::Sent(0);
@@ -104,7 +104,7 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) ->
     match request::emit(qp, sink) {
         Ok(emitted) => {
             request::sent(qp, ctx.now, &emitted);
-            if qp.qp_type != QpType::Rc {
+            if !qp.qp_type.is_reliable() {
                 // rocev2 facts: UC and UD requests are complete when their last packet left.
                 qp.req.una = qp.req.sent_end;
                 let advance = qp.req.advance(0);

@@ -10,10 +10,11 @@ use crate::access::Access;
 use crate::counters::{Counter, DropReason};
 use crate::fault::Fault;
 use crate::memory::Memory;
+use crate::mr::{KeyUser, PdId};
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use wire::{
     Aeth, AtomicAckEth, Bth, ExtHeaders, ExtKind, NakCode, Opcode, OpcodeInfo, Operation, Position, Psn,
-    RKey, Service, Syndrome,
+    RKey, Syndrome,
 };
 
 /// The ACK or NAK that is to be sent when the slots have sent theirs.
@@ -100,7 +101,7 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
     }
     loop {
         let poll = match qp.resp.slots.sending().map(|slot| (slot.first, slot.answer)) {
-            Some((_, Answer::Read { reth, run })) => read_response(qp, ctx, reth.rkey, run, sink),
+            Some((_, Answer::Read { reth, run, pd })) => read_response(qp, ctx, (reth.rkey, pd), run, sink),
             Some((psn, Answer::Atomic { original })) => Some(atomic_acknowledge(qp, psn, original, sink)),
             Some((psn, Answer::Done)) => Some(done(qp, psn, sink)),
             None => return acknowledge(qp, ctx, sink),
@@ -115,14 +116,14 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
 fn read_response<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
-    rkey: RKey,
+    (rkey, pd): (RKey, PdId),
     run: Run,
     sink: &mut impl PacketSink,
 ) -> Option<Poll> {
     let mtu = qp.attr.path_mtu.bytes();
     let len = run.left.min(mtu);
     let position = Position::of(!run.begun, run.left <= mtu);
-    let Some(info) = response(Operation::ReadResponse, position) else { return Some(Poll::Idle) };
+    let Some(info) = response(qp, Operation::ReadResponse, position) else { return Some(Poll::Idle) };
     let mut ext = ExtHeaders::EMPTY;
     if info.has(ExtKind::Aeth) {
         ext = ext.with(aeth(qp, Syndrome::ACK));
@@ -130,7 +131,10 @@ fn read_response<M: Memory>(
     // The key may have been taken away since the request, so each response asks for all that is left.
     let span = match run.left {
         0 => Ok(None),
-        left => ctx.keys.remote(rkey, qp.key_user(), run.va, left, Access::REMOTE_READ).map(Some),
+        left => ctx
+            .keys
+            .remote(rkey, KeyUser { pd, ..qp.key_user() }, run.va, left, Access::REMOTE_READ)
+            .map(Some),
     };
     let result = match &span {
         Ok(span) => {
@@ -163,7 +167,7 @@ fn lost_memory<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn) {
 }
 
 fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl PacketSink) -> Poll {
-    let Some(info) = response(Operation::AtomicAcknowledge, Position::Only) else { return Poll::Idle };
+    let Some(info) = response(qp, Operation::AtomicAcknowledge, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK)).with(AtomicAckEth { original });
     if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
         return Poll::Full;
@@ -174,7 +178,7 @@ fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl Pack
 
 /// FLUSH and ATOMIC WRITE are answered as an empty READ would be (rocev2 facts, wire 7) [1: rxe].
 fn done(qp: &mut Qp, psn: Psn, sink: &mut impl PacketSink) -> Poll {
-    let Some(info) = response(Operation::ReadResponse, Position::Only) else { return Poll::Idle };
+    let Some(info) = response(qp, Operation::ReadResponse, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK));
     if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
         return Poll::Full;
@@ -198,7 +202,7 @@ fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketS
         Nak::None | Nak::Told if qp.resp.outbox.ack => (Syndrome::ACK, expected.prev(), Counter::AckSent),
         Nak::None | Nak::Told => return Poll::Idle,
     };
-    let Some(info) = response(Operation::Acknowledge, Position::Only) else { return Poll::Idle };
+    let Some(info) = response(qp, Operation::Acknowledge, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, syndrome));
     if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
         return Poll::Full;
@@ -222,8 +226,8 @@ fn aeth(qp: &Qp, syndrome: Syndrome) -> Aeth {
 }
 
 /// The opcode of a response.
-fn response(operation: Operation, position: Position) -> Option<&'static OpcodeInfo> {
-    Opcode::of(Service::Rc, operation, position)?.info()
+fn response(qp: &Qp, operation: Operation, position: Position) -> Option<&'static OpcodeInfo> {
+    Opcode::of(qp.qp_type.service(), operation, position)?.info()
 }
 
 fn emit(

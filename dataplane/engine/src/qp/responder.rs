@@ -3,7 +3,7 @@
 //! The checks of RC are small functions in the order of rocev2 facts, transport section 6: PSN
 //! (`sequence.rs`) → opcode sequence (`sequence.rs`) → operation allowed (`operation.rs`) → resources
 //! (`resources.rs`) → length (`length.rs`) → R_Key (`access.rs`) → execute, complete, acknowledge
-//! (`execute.rs`). UC uses the same functions and drops where RC answers (`uc.rs`); UD has its own short way
+//! (`execute.rs`). An XRC target does the same and asks first which SRQ a request is for (`xrc.rs`). UC uses the same functions and drops where RC answers (`uc.rs`); UD has its own short way
 //! (`ud.rs`). What is answered, and when, is in `respond.rs`.
 
 mod access;
@@ -19,6 +19,7 @@ mod sequence;
 mod uc;
 mod ud;
 mod write;
+mod xrc;
 
 pub(super) use refuse::refuse;
 
@@ -29,7 +30,7 @@ use crate::memory::Memory;
 use crate::packet::RxPacket;
 use crate::wr::RecvWr;
 use receive::Receive;
-use wire::{Msn, OpcodeInfo, Psn};
+use wire::{Msn, OpcodeInfo, Psn, Srqn};
 use write::WriteProgress;
 
 /// The receiving half of a QP.
@@ -49,6 +50,8 @@ pub(crate) struct Responder {
     write: WriteProgress,
     /// The receive under way.
     receive: Receive,
+    /// XRC: the SRQ that the message is for.
+    pub(super) srqn: Srqn,
 }
 
 impl Responder {
@@ -62,6 +65,7 @@ impl Responder {
             previous: None,
             write: WriteProgress::default(),
             receive: Receive::default(),
+            srqn: Srqn::default(),
         }
     }
 
@@ -97,9 +101,11 @@ impl Responder {
 /// A request that was admitted.
 pub(crate) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
     match qp.qp_type {
-        QpType::Rc => rc::on_request(qp, ctx, packet),
+        QpType::Rc | QpType::XrcTgt => rc::on_request(qp, ctx, packet),
         QpType::Uc => uc::on_request(qp, ctx, packet),
         QpType::Ud => ud::on_request(qp, ctx, packet),
+        // Admission lets none in.
+        QpType::XrcIni => {}
     }
 }
 

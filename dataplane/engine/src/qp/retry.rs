@@ -1,6 +1,6 @@
 //! Retries: the ACK timer, the RNR timer, go-back-N, and the end of patience (rocev2 facts, transport section 10).
 
-use super::{Ctx, Qp, QpType, flush};
+use super::{Ctx, Qp, flush};
 use crate::Nanos;
 use crate::counters::{Counter, DropReason};
 use crate::memory::Memory;
@@ -14,7 +14,7 @@ const ACK_TIMEOUT_UNIT_NS: Nanos = 4096;
 /// When an ACK timer that starts now fires; `None` for a QP without one.
 pub(super) fn ack_deadline(qp: &Qp, now: Nanos) -> Option<Nanos> {
     let code = qp.attr.timeout & 31;
-    (qp.qp_type == QpType::Rc && code != 0).then(|| now.saturating_add(ACK_TIMEOUT_UNIT_NS << code))
+    (qp.qp_type.is_reliable() && code != 0).then(|| now.saturating_add(ACK_TIMEOUT_UNIT_NS << code))
 }
 
 /// The ACK or RNR timer fired.

@@ -6,6 +6,7 @@
 //! second queue that could be full, and a duplicate of a READ that is still being answered moves its place
 //! back instead of answering twice.
 
+use crate::mr::PdId;
 use wire::{Mtu, Opcode, Psn, Reth};
 
 /// What a READ still has to send.
@@ -30,6 +31,8 @@ pub(crate) enum Answer {
         reth: Reth,
         /// What is left of it.
         run: Run,
+        /// The domain of its key: of an XRC target each request has its own.
+        pd: PdId,
     },
     /// That a FLUSH or an ATOMIC WRITE is done.
     Done,
@@ -95,13 +98,13 @@ impl Slots {
     }
 
     /// Takes a READ of so many packets.
-    pub fn push_read(&mut self, opcode: Opcode, psn: Psn, packets: u32, reth: Reth) {
+    pub fn push_read(&mut self, opcode: Opcode, psn: Psn, packets: u32, reth: Reth, pd: PdId) {
         let run = Run { psn, va: reth.va, left: reth.dma_len, begun: false };
         self.push(Slot {
             opcode,
             first: psn,
             packets,
-            answer: Answer::Read { reth, run },
+            answer: Answer::Read { reth, run, pd },
             pending: true,
             answered: false,
         });
@@ -203,7 +206,7 @@ impl Slots {
     pub fn repeat_read(&mut self, psn: Psn, again: Reth, mtu: Mtu) -> bool {
         let Some((number, offset)) = self.find(psn) else { return false };
         let Some(slot) = self.place(number).map(|place| &mut self.ring[place]) else { return false };
-        let Answer::Read { reth, run } = &mut slot.answer else { return false };
+        let Answer::Read { reth, run, .. } = &mut slot.answer else { return false };
         let skipped = u64::from(offset) * u64::from(mtu.bytes());
         // Inside the READ's packets, so not beyond its length, except that an empty READ has a packet too.
         let rest = u64::from(reth.dma_len).saturating_sub(skipped);

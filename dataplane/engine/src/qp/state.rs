@@ -53,6 +53,10 @@ pub enum QpType {
     Uc = 3,
     /// Unreliable datagram.
     Ud = 4,
+    /// Extended reliable connection, the half that sends: it names an SRQ of the peer in each request.
+    XrcIni = 9,
+    /// Extended reliable connection, the half that receives: into the SRQs of its domain.
+    XrcTgt = 10,
 }
 
 impl QpType {
@@ -62,21 +66,40 @@ impl QpType {
             QpType::Rc => Service::Rc,
             QpType::Uc => Service::Uc,
             QpType::Ud => Service::Ud,
+            QpType::XrcIni | QpType::XrcTgt => Service::Xrc,
         }
+    }
+
+    /// Requests are acknowledged, and repeated until they are.
+    pub fn is_reliable(self) -> bool {
+        matches!(self, QpType::Rc | QpType::XrcIni | QpType::XrcTgt)
+    }
+
+    /// It sends requests and hears their responses.
+    pub fn has_requester(self) -> bool {
+        self != QpType::XrcTgt
+    }
+
+    /// It hears requests.
+    pub fn has_responder(self) -> bool {
+        self != QpType::XrcIni
     }
 
     /// Whether the type has this operation (rocev2 facts, transport section 12).
     pub fn supports(self, op: &SendOp) -> bool {
         match op {
-            SendOp::Send | SendOp::SendImm(_) | SendOp::Write(_) | SendOp::WriteImm(..) => self != QpType::Ud,
+            SendOp::Send | SendOp::SendImm(_) | SendOp::Write(_) | SendOp::WriteImm(..) => {
+                matches!(self, QpType::Rc | QpType::Uc | QpType::XrcIni)
+            }
             SendOp::UdSend { .. } => self == QpType::Ud,
-            SendOp::SendInv(_)
-            | SendOp::Read(_)
-            | SendOp::CompareSwap { .. }
-            | SendOp::FetchAdd { .. }
-            | SendOp::AtomicWrite(_)
-            | SendOp::Flush { .. } => self == QpType::Rc,
-            SendOp::LocalInv(_) | SendOp::RegMr(_) | SendOp::BindMw(_) => self != QpType::Ud,
+            SendOp::SendInv(_) | SendOp::Read(_) | SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } => {
+                matches!(self, QpType::Rc | QpType::XrcIni)
+            }
+            // rocev2 facts, wire 7: XRC has no opcodes for them.
+            SendOp::AtomicWrite(_) | SendOp::Flush { .. } => self == QpType::Rc,
+            SendOp::LocalInv(_) | SendOp::RegMr(_) | SendOp::BindMw(_) => {
+                matches!(self, QpType::Rc | QpType::Uc | QpType::XrcIni)
+            }
         }
     }
 }

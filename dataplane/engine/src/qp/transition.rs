@@ -1,11 +1,11 @@
 //! The table of QP transitions: which moves exist and which attributes each requires and allows (rocev2 facts,
 //! transport sections 13 and 14).
 //!
-//! Left out: XRC and the alternate path. A path cannot migrate on RoCE, so [`QpAttrMask::ALT_PATH`] is in no row, as in
+//! Left out: the alternate path. A path cannot migrate on RoCE, so [`QpAttrMask::ALT_PATH`] is in no row, as in
 //! Linux; the migration state is, because programs set it by habit.
 
 use super::QpState::{self, Err, Init, Reset, Rtr, Rts, Sqd, Sqe};
-use super::QpType::{self, Rc, Uc, Ud};
+use super::QpType::{self, Rc, Uc, Ud, XrcIni, XrcTgt};
 use super::{QpAttrMask, attr::flag::*};
 
 /// Attributes of a move.
@@ -48,8 +48,10 @@ fn union(flags: &[QpAttrMask]) -> QpAttrMask {
     flags.iter().copied().collect()
 }
 
-const ALL: &[QpType] = &[Rc, Uc, Ud];
-const CONNECTED: &[QpType] = &[Rc, Uc];
+const ALL: &[QpType] = &[Rc, Uc, Ud, XrcIni, XrcTgt];
+const CONNECTED: &[QpType] = &[Rc, Uc, XrcIni, XrcTgt];
+/// Who answers requests: rocev2 facts, transport 14, the XRC initiator is like RC without that at RTR.
+const ANSWERING: &[QpType] = &[Rc, XrcTgt];
 /// RC goes straight to ERROR when a send fails.
 const WITH_SQE: &[QpType] = &[Uc, Ud];
 
@@ -61,7 +63,7 @@ const COMMON: &[QpState] = &[Reset, Init, Rtr, Rts, Sqd, Err];
 const STARTED: &[QpState] = &[Init, Rtr, Rts, Sqd, Err];
 
 #[rustfmt::skip]
-const ROWS: [Row; 22] = {
+const ROWS: [Row; 26] = {
     const fn row(
         types: &'static [QpType], from: &'static [QpState], to: QpState,
         required: &'static [QpAttrMask], optional: &'static [QpAttrMask],
@@ -77,23 +79,31 @@ const ROWS: [Row; 22] = {
         row(&[Ud],     &[Reset],      Init,  &[PKEY_INDEX, PORT, QKEY], &[]),
         row(CONNECTED, &[Init],       Init,  &[], &[PKEY_INDEX, PORT, ACCESS]),
         row(&[Ud],     &[Init],       Init,  &[], &[PKEY_INDEX, PORT, QKEY]),
-        row(&[Rc],     &[Init],       Rtr,
+        row(ANSWERING, &[Init],       Rtr,
             &[AV, PATH_MTU, DEST_QPN, RQ_PSN, MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER], &[ACCESS, PKEY_INDEX]),
-        row(&[Uc],     &[Init],       Rtr,   &[AV, PATH_MTU, DEST_QPN, RQ_PSN], &[ACCESS, PKEY_INDEX]),
+        row(&[Uc, XrcIni], &[Init],   Rtr,   &[AV, PATH_MTU, DEST_QPN, RQ_PSN], &[ACCESS, PKEY_INDEX]),
         row(&[Ud],     &[Init],       Rtr,   &[], &[PKEY_INDEX, QKEY]),
         row(&[Rc],     &[Rtr],        Rts,
             &[TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_RD_ATOMIC],
             &[CUR_STATE, ACCESS, MIN_RNR_TIMER, PATH_MIG_STATE]),
+        row(&[XrcIni], &[Rtr],        Rts,
+            &[TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN, MAX_RD_ATOMIC], &[CUR_STATE, ACCESS, PATH_MIG_STATE]),
+        row(&[XrcTgt], &[Rtr],        Rts,
+            &[TIMEOUT, SQ_PSN], &[CUR_STATE, ACCESS, MIN_RNR_TIMER, PATH_MIG_STATE]),
         row(&[Uc],     &[Rtr],        Rts,   &[SQ_PSN], &[CUR_STATE, ACCESS, PATH_MIG_STATE]),
         row(&[Ud],     &[Rtr],        Rts,   &[SQ_PSN], &[CUR_STATE, QKEY]),
-        row(&[Rc],     &[Rts, Sqd],   Rts,   &[], &[CUR_STATE, ACCESS, PATH_MIG_STATE, MIN_RNR_TIMER]),
-        row(&[Uc],     &[Rts, Sqd],   Rts,   &[], &[CUR_STATE, ACCESS, PATH_MIG_STATE]),
+        row(ANSWERING, &[Rts, Sqd],   Rts,   &[], &[CUR_STATE, ACCESS, PATH_MIG_STATE, MIN_RNR_TIMER]),
+        row(&[Uc, XrcIni], &[Rts, Sqd], Rts,   &[], &[CUR_STATE, ACCESS, PATH_MIG_STATE]),
         row(&[Ud],     &[Rts, Sqd, Sqe], Rts, &[], &[CUR_STATE, QKEY]),
         row(&[Uc],     &[Sqe],        Rts,   &[], &[CUR_STATE, ACCESS]),
         row(ALL,       &[Rts],        Sqd,   &[], &[EN_SQD_ASYNC_NOTIFY]),
         row(&[Rc],     &[Sqd],        Sqd,   &[],
             &[PORT, AV, TIMEOUT, RETRY_CNT, RNR_RETRY, MAX_RD_ATOMIC, MAX_DEST_RD_ATOMIC, ACCESS, PKEY_INDEX,
               MIN_RNR_TIMER, PATH_MIG_STATE]),
+        row(&[XrcIni], &[Sqd],        Sqd,   &[],
+            &[PORT, AV, TIMEOUT, RETRY_CNT, RNR_RETRY, MAX_RD_ATOMIC, ACCESS, PKEY_INDEX, PATH_MIG_STATE]),
+        row(&[XrcTgt], &[Sqd],        Sqd,   &[],
+            &[PORT, AV, TIMEOUT, MAX_DEST_RD_ATOMIC, ACCESS, PKEY_INDEX, MIN_RNR_TIMER, PATH_MIG_STATE]),
         row(&[Uc],     &[Sqd],        Sqd,   &[], &[AV, ACCESS, PKEY_INDEX, PATH_MIG_STATE]),
         row(&[Ud],     &[Sqd],        Sqd,   &[], &[PKEY_INDEX, QKEY]),
     ]

@@ -6,5 +6,5 @@ mod receive;
 mod send;
 
 pub use completion::{Arm, CompletionQueue, CqFull};
-pub use receive::RecvQueue;
+pub use receive::{RecvQueue, XrcdId};
 pub use send::{PostError, QpShared, SendQueue};

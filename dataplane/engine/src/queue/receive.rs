@@ -1,11 +1,17 @@
-//! The receive queue, of one QP or shared (SRQ).
+//! The receive queue, of one QP or shared (SRQ, XRC SRQ).
 
-use super::PostError;
 use super::level::Level;
+use super::{CompletionQueue, PostError};
 use crate::event::{EventKind, EventQueue, EventSource};
 use crate::mr::PdId;
 use crate::wr::RecvWr;
 use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use wire::Srqn;
+
+/// An XRC domain: which XRC SRQs the targets of a program reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct XrcdId(pub u32);
 
 /// Posted receives, taken by responders in order.
 #[derive(Debug)]
@@ -21,7 +27,20 @@ enum Owner {
     /// One QP's.
     Qp,
     /// Those of every QP that was made with the SRQ, on whatever worker.
-    Shared { id: u32, pd: PdId, level: Level },
+    Shared { id: u32, pd: PdId, level: Level, xrc: Option<XrcSrq> },
+    /// Nobody's: an XRC target takes its receives from the SRQs of its domain, each request from the one that it names.
+    Target(XrcdId),
+    /// Nobody's: an XRC initiator receives nothing.
+    Initiator,
+}
+
+/// What an XRC SRQ has more than an SRQ.
+#[derive(Debug)]
+struct XrcSrq {
+    srqn: Srqn,
+    domain: XrcdId,
+    /// Where its receives complete, whichever QP they came by.
+    cq: Arc<CompletionQueue>,
 }
 
 impl RecvQueue {
@@ -32,7 +51,30 @@ impl RecvQueue {
 
     /// A receive queue that several QPs share (SRQ). Events name it by `id`; the keys of its receives are those of `pd`.
     pub fn shared(id: u32, pd: PdId, depth: u32, max_sge: usize) -> Self {
-        Self::of(Owner::Shared { id, pd, level: Level::new(0) }, depth, max_sge)
+        Self::of(Owner::Shared { id, pd, level: Level::new(0), xrc: None }, depth, max_sge)
+    }
+
+    /// A shared queue that requests name by `srqn`, whatever target of `domain` they come to. Its receives complete to `cq`.
+    pub fn xrc(
+        id: u32,
+        pd: PdId,
+        (srqn, domain): (Srqn, XrcdId),
+        cq: Arc<CompletionQueue>,
+        depth: u32,
+        max_sge: usize,
+    ) -> Self {
+        let xrc = Some(XrcSrq { srqn, domain, cq });
+        Self::of(Owner::Shared { id, pd, level: Level::new(0), xrc }, depth, max_sge)
+    }
+
+    /// What an XRC target has instead of a queue: the SRQs of its domain.
+    pub fn xrc_target(domain: XrcdId) -> Self {
+        Self::of(Owner::Target(domain), 0, 0)
+    }
+
+    /// What an XRC initiator has instead of a queue: none.
+    pub fn xrc_initiator() -> Self {
+        Self::of(Owner::Initiator, 0, 0)
     }
 
     fn of(owner: Owner, depth: u32, max_sge: usize) -> Self {
@@ -43,7 +85,46 @@ impl RecvQueue {
     pub fn srq(&self) -> Option<u32> {
         match self.owner {
             Owner::Shared { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Its number when it is an XRC SRQ.
+    pub fn srqn(&self) -> Option<Srqn> {
+        Some(self.as_xrc()?.srqn)
+    }
+
+    /// The domain of an XRC SRQ, or of an XRC target.
+    pub(crate) fn domain(&self) -> Option<XrcdId> {
+        match self.owner {
+            Owner::Target(domain) => Some(domain),
+            _ => Some(self.as_xrc()?.domain),
+        }
+    }
+
+    /// Where the receives of an XRC SRQ complete.
+    pub(crate) fn completions(&self) -> Option<&CompletionQueue> {
+        Some(&self.as_xrc()?.cq)
+    }
+
+    fn as_xrc(&self) -> Option<&XrcSrq> {
+        match &self.owner {
+            Owner::Shared { xrc, .. } => xrc.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether a QP with this queue uses receives that others use too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.owner, Owner::Shared { .. } | Owner::Target(_))
+    }
+
+    /// Why no receive can be posted through a QP with this queue, if none can.
+    pub(crate) fn refusal(&self) -> Option<PostError> {
+        match self.owner {
             Owner::Qp => None,
+            Owner::Shared { .. } | Owner::Target(_) => Some(PostError::Srq),
+            Owner::Initiator => Some(PostError::NoReceives),
         }
     }
 
@@ -53,7 +134,7 @@ impl RecvQueue {
     pub(crate) fn pd(&self, qp_pd: PdId) -> PdId {
         match self.owner {
             Owner::Shared { pd, .. } => pd,
-            Owner::Qp => qp_pd,
+            _ => qp_pd,
         }
     }
 
@@ -80,7 +161,7 @@ impl RecvQueue {
     pub fn limit(&self) -> u32 {
         match &self.owner {
             Owner::Shared { level, .. } => level.limit(),
-            Owner::Qp => 0,
+            _ => 0,
         }
     }
 
@@ -122,7 +203,7 @@ impl RecvQueue {
     pub fn pop(&self) -> Option<RecvWr> {
         match self.owner {
             Owner::Qp => self.ring.pop(),
-            Owner::Shared { .. } => None,
+            _ => None,
         }
     }
 
@@ -130,7 +211,7 @@ impl RecvQueue {
     pub fn len(&self) -> usize {
         match &self.owner {
             Owner::Shared { level, .. } => level.posted() as usize,
-            Owner::Qp => self.ring.len(),
+            _ => self.ring.len(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::wr::{RecvWr, SendOp, SendWr, WrData};
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, fence};
-use wire::Qpn;
+use wire::{Qpn, Srqn};
 
 /// Why a post was refused. Nothing was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +32,12 @@ pub enum PostError {
     /// The QP takes its receives from an SRQ.
     #[error("this QP takes its receives from a shared receive queue: post them there")]
     Srq,
+    /// An XRC initiator receives nothing.
+    #[error("an XRC initiator receives nothing: post receives to an XRC SRQ, for its targets")]
+    NoReceives,
+    /// An XRC request that does not say where to.
+    #[error("a request of an XRC initiator names the SRQ of the peer that it is for: give its number")]
+    NoSrqn,
     /// The QP's type has no such operation.
     #[error("a {0:?} QP has no such operation")]
     Operation(QpType),
@@ -43,7 +49,8 @@ pub enum PostError {
 /// Posted send requests that the engine has not started.
 #[derive(Debug)]
 pub struct SendQueue {
-    ring: ArrayQueue<SendWr>,
+    /// Each with the SRQ that it is for, on an XRC initiator.
+    ring: ArrayQueue<(SendWr, Srqn)>,
     depth: u32,
     /// Posted and not completed: what the depth bounds.
     outstanding: AtomicU32,
@@ -82,12 +89,12 @@ impl SendQueue {
         self.ring.len()
     }
 
-    pub(crate) fn push(&self, wr: SendWr) -> Result<(), PostError> {
+    pub(crate) fn push(&self, wr: SendWr, srqn: Srqn) -> Result<(), PostError> {
         if self.outstanding.fetch_add(1, Ordering::AcqRel) >= self.depth {
             self.outstanding.fetch_sub(1, Ordering::AcqRel);
             return Err(PostError::Full);
         }
-        if self.ring.push(wr).is_err() {
+        if self.ring.push((wr, srqn)).is_err() {
             self.outstanding.fetch_sub(1, Ordering::AcqRel);
             return Err(PostError::Full);
         }
@@ -95,10 +102,10 @@ impl SendQueue {
     }
 
     /// Takes the oldest request (the engine's side); it occupies its place until it is [released](Self::release).
-    pub(crate) fn pop(&self) -> Option<SendWr> {
-        let wr = self.ring.pop()?;
+    pub(crate) fn pop(&self) -> Option<(SendWr, Srqn)> {
+        let posted = self.ring.pop()?;
         self.started.store(self.started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Some(wr)
+        Some(posted)
     }
 
     /// `count` requests that were taken are complete: their places are free again.
@@ -176,12 +183,27 @@ impl QpShared {
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
     /// already on its way.
     pub fn post_send(&self, wr: SendWr) -> Result<bool, PostError> {
+        if self.qp_type == QpType::XrcIni && !wr.op.stays_local() {
+            return Err(PostError::NoSrqn);
+        }
+        self.post(wr, Srqn::default())
+    }
+
+    /// XRC initiator: posts a send request for an SRQ of the peer. The result is as for [`post_send`](Self::post_send).
+    pub fn post_send_xrc(&self, wr: SendWr, srqn: Srqn) -> Result<bool, PostError> {
+        if self.qp_type != QpType::XrcIni {
+            return Err(PostError::Operation(self.qp_type));
+        }
+        self.post(wr, srqn)
+    }
+
+    fn post(&self, wr: SendWr, srqn: Srqn) -> Result<bool, PostError> {
         let state = self.state();
         if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
             return Err(PostError::State(state));
         }
         self.check_send(&wr)?;
-        self.sq.push(wr)?;
+        self.sq.push(wr, srqn)?;
         Ok(self.ring())
     }
 
@@ -189,8 +211,8 @@ impl QpShared {
     /// the engine flushes the request.
     pub fn post_recv(&self, wr: RecvWr) -> Result<bool, PostError> {
         let state = self.state();
-        if self.rq.srq().is_some() {
-            return Err(PostError::Srq);
+        if let Some(why) = self.rq.refusal() {
+            return Err(why);
         }
         if state == QpState::Reset {
             return Err(PostError::State(state));
@@ -230,6 +252,11 @@ impl QpShared {
 }
 
 impl SendOp {
+    /// Nothing goes on the wire.
+    pub fn stays_local(&self) -> bool {
+        matches!(self, SendOp::LocalInv(_) | SendOp::RegMr(_) | SendOp::BindMw(_))
+    }
+
     /// READ and atomics bring data back into the local buffers.
     pub fn returns_data(&self) -> bool {
         matches!(self, SendOp::Read(_) | SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. })

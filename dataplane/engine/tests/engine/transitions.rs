@@ -5,10 +5,12 @@ use engine::qp::rule;
 use engine::{QpAttrMask, QpState, QpType};
 use std::fmt::Write;
 
+const ALL: [QpType; 5] = [QpType::Rc, QpType::Uc, QpType::Ud, QpType::XrcIni, QpType::XrcTgt];
+
 #[test]
 fn the_matrix_is_the_snapshot() {
     let mut matrix = String::new();
-    for qp_type in [QpType::Rc, QpType::Uc, QpType::Ud] {
+    for qp_type in ALL {
         for from in QpState::ALL {
             for to in QpState::ALL {
                 writeln!(matrix, "{}", line(qp_type, from, to)).expect("a string takes all");
@@ -33,7 +35,7 @@ fn names(mask: QpAttrMask) -> String {
 
 #[test]
 fn no_move_takes_an_alternate_path_or_requires_what_it_also_offers() {
-    for qp_type in [QpType::Rc, QpType::Uc, QpType::Ud] {
+    for qp_type in ALL {
         for (from, to) in QpState::ALL.into_iter().flat_map(|from| QpState::ALL.map(|to| (from, to))) {
             let Some(rule) = rule(qp_type, from, to) else { continue };
             assert!(!(rule.required | rule.optional).contains(QpAttrMask::ALT_PATH));

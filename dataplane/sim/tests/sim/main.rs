@@ -14,3 +14,4 @@ mod shared_receives;
 mod support;
 mod unreliable;
 mod windows;
+mod xrc;

@@ -10,4 +10,4 @@ pub use gid::{Gid, ParseGidError};
 pub use key::{LKey, PKey, QKey, RKey};
 pub use mac::{Mac, ParseMacError};
 pub use mtu::{Mtu, packets};
-pub use number::{Msn, OutOfRange, Psn, Qpn};
+pub use number::{Msn, OutOfRange, Psn, Qpn, Srqn};

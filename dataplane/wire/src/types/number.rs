@@ -114,6 +114,11 @@ modular!(Msn);
 pub struct Qpn(u32);
 number24!(Qpn);
 
+/// An XRC SRQ number: what a peer names a shared receive queue by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Srqn(u32);
+number24!(Srqn);
+
 impl Qpn {
     /// Subnet management: never valid on RoCE.
     pub const SMI: Qpn = Qpn(0);

@@ -29,6 +29,7 @@ mod timeout;
 mod uc;
 mod ud;
 mod window;
+mod xrc;
 
 use crate::memory::Memory;
 use crate::packet::{Payload, RxPacket};

@@ -35,7 +35,7 @@ pub(super) fn execute<M: Memory>(
         }
         Target::Read(reth) => {
             let count = packets(reth.dma_len, qp.attr.path_mtu);
-            qp.resp.slots.push_read(info.opcode, qp.resp.expected, count, reth);
+            qp.resp.slots.push_read(info.opcode, qp.resp.expected, count, reth, qp.pd);
             qp.counters.count(Counter::RxReadRequests);
             // rocev2 facts, transport 7: a READ has as many PSNs as responses.
             return Ok(count);

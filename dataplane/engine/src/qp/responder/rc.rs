@@ -1,7 +1,7 @@
 //! RC: every request is executed once, in PSN order, and answered.
 
 use super::sequence::Place;
-use super::{access, duplicate, execute, length, operation, refuse, resources, sequence};
+use super::{access, duplicate, execute, length, operation, refuse, resources, sequence, xrc};
 use crate::counters::DropReason;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -31,6 +31,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
 fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     sequence::opcode(&qp.resp, packet)?;
     operation::allowed(qp, packet)?;
+    xrc::select(qp, ctx, packet)?;
     resources::take(qp, ctx, packet)?;
     length::check(qp, packet)?;
     let target = access::check(qp, ctx, packet)?;

@@ -32,7 +32,7 @@ pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, 
 /// completes with the fault instead of waiting here (class E; rocev2 facts, transport 19, wire 11). Nothing for a QP with receives
 /// of its own.
 pub(super) fn abandon<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, fault: Fault) {
-    if qp.shared.rq().srq().is_some()
+    if qp.shared.rq().is_shared()
         && let Some(wr) = qp.resp.take_current_receive()
     {
         complete(qp, ctx, &wr, fault);

@@ -1,5 +1,6 @@
 //! What a request occupies: a receive, or a READ/atomic slot (FLUSH and ATOMIC WRITE, too).
 
+use super::xrc;
 use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::packet::RxPacket;
@@ -22,7 +23,8 @@ pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
         }
         _ if !info.takes_receive_wqe() => Ok(()),
         operation => {
-            qp.resp.receive.take(qp.shared.rq(), ctx, qp.pd)?;
+            let queue = xrc::queue(&qp.shared, ctx, qp.resp.srqn)?;
+            qp.resp.receive.take(queue, ctx, qp.pd)?;
             // A WRITE with Immediate places nothing in the receive's own memory.
             if operation.base() == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
         }

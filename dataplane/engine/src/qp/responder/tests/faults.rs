@@ -2,7 +2,7 @@
 
 use super::help::*;
 use crate::fault::Answer;
-use wire::Feth;
+use wire::{Feth, XrcEth};
 
 /// A packet that has this fault and no earlier one; what it needs is posted and registered before.
 fn provoke(rig: &mut Rig, fault: Fault) -> Packet {
@@ -46,6 +46,10 @@ fn provoke(rig: &mut Rig, fault: Fault) -> Packet {
             rig.post_recv(1, &[]);
             rig.packet(SendInv, Only, FIRST, &[]).with(Ieth { rkey: target.rkey() })
         }
+        Fault::XrcSrq => {
+            *rig = Rig::xrc_target(attributes()).0;
+            rig.packet(Write, Only, FIRST, &[]).with(XrcEth { srqn: 0xBAD }).with(reth(&target, 0, 0))
+        }
         Fault::FlushFailed => {
             let target = rig.region(1024, Access::FLUSH_PERSISTENT);
             rig.memory.make_durable(target.id);
@@ -76,7 +80,9 @@ fn every_fault_is_answered_completed_and_counted_as_its_row_says() {
 
         let told: Vec<_> =
             rig.recv_cqes().iter().map(|cqe| (cqe.wr_id, cqe.status, cqe.vendor_err)).collect();
-        let raised: Vec<_> = rig.raised().iter().map(|event| event.kind).collect();
+        // That an XRC target has ended is told behind it.
+        let events = rig.raised().into_iter().map(|event| event.kind);
+        let raised: Vec<_> = events.filter(|&kind| kind != EventKind::QpLastWqeReached).collect();
         match (row.fatal, had_receive) {
             (true, true) => {
                 assert_eq!(

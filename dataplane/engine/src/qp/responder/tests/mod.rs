@@ -19,3 +19,4 @@ mod uc;
 mod ud;
 mod windows;
 mod write;
+mod xrc;
