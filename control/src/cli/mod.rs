@@ -7,6 +7,7 @@ mod doctor;
 mod failure;
 mod out;
 mod serve;
+mod sim;
 mod stats;
 mod stop;
 
@@ -40,6 +41,8 @@ enum Command {
     Check(CheckArgs),
     /// Hold a RoCEv2 device to the rules of the protocol: a scripted peer plays both roles, rule by rule.
     Conform(ConformArgs),
+    /// Play whole worlds in virtual time, each from a seed, and verify everything. Needs no NIC, no DPDK device and no privileges.
+    Sim(sim::SimArgs),
 }
 
 #[derive(clap::Args)]
@@ -145,6 +148,7 @@ pub fn run() -> ExitCode {
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Check(args) => check::run(&args.files, cli.json),
         Command::Conform(args) => conform::run(args, cli.json),
+        Command::Sim(args) => sim::run(args, cli.json),
     };
     rockhopper::shutdown();
     match result {

@@ -1,5 +1,6 @@
 //! One end: engines over one memory, an address, and what became of the frames that they did not take.
 
+use crate::bad_link::BadLink;
 use crate::memory::VecMemory;
 use crate::sink::FrameSink;
 use engine::{
@@ -66,6 +67,8 @@ pub(crate) struct Endpoint {
     pub events: Arc<EventQueue>,
     /// One per worker. All but tests of moving QPs use the first only.
     pub engines: Vec<Engine<VecMemory>>,
+    /// What the link does to frames, when somebody said so.
+    pub link: Option<BadLink>,
     /// The transmitter is busy until then.
     pub busy_until: Nanos,
     /// Frames that the parser or the iCRC refused, by reason.
@@ -92,6 +95,7 @@ impl Endpoint {
             engines: (0..WORKERS).map(|_| Engine::new(config, memory.clone(), events.clone())).collect(),
             memory,
             events,
+            link: None,
             busy_until: 0,
             refused: [0; FrameError::ALL.len()],
             ip_id: 0,
@@ -131,6 +135,19 @@ impl Endpoint {
             engine.add_mw(mw.clone());
         }
         mw
+    }
+
+    /// Takes a region's key and memory away, the memory first: packets meet both orders in real endpoints.
+    pub fn deregister(&mut self, region: &Region) {
+        self.memory.remove(region.id);
+        for engine in &mut self.engines {
+            engine.remove_mr(region.mr.index());
+        }
+    }
+
+    /// When the link lets go of something.
+    pub fn next_held(&self) -> Option<Nanos> {
+        self.link.as_ref().and_then(BadLink::next_due)
     }
 
     fn add(&mut self, region: Region) -> Region {

@@ -119,8 +119,45 @@ impl World {
     /// Connects two QPs in RESET to each other.
     pub(crate) fn join(&mut self, one: QpId, other: QpId, options: &Options) {
         let (one_psn, other_psn) = (self.first_psn(), self.first_psn());
+        let end = |qp: QpId, psn| {
+            let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
+            let endpoint = &self.endpoints[endpoint.0];
+            check::End { gid: if options.v6 { endpoint.v6 } else { endpoint.v4 }, qpn, psn }
+        };
+        let (a, b) = (end(one, one_psn), end(other, other_psn));
+        self.taps.connect(a, b, options.mtu);
         self.raise(one, self.attributes(one, other, one_psn, other_psn, options));
         self.raise(other, self.attributes(other, one, other_psn, one_psn, options));
+    }
+
+    /// Takes two QPs, whatever became of them, through RESET and connects them anew, with other first PSNs.
+    pub(crate) fn reconnect(&mut self, qps: [QpId; 2], options: &Options) {
+        for qp in qps {
+            let attr = QpAttr { state: QpState::Reset, ..QpAttr::default() };
+            self.modify(qp, &attr, QpAttrMask::STATE).expect("every state may be reset");
+        }
+        match self.qp_type(qps[0]) {
+            QpType::Ud => qps.into_iter().for_each(|qp| self.ready_ud(qp)),
+            _ => self.join(qps[0], qps[1], options),
+        }
+    }
+
+    /// Receives that wait in a QP's queue.
+    pub(crate) fn receives_waiting(&self, qp: QpId) -> usize {
+        self.qps[qp.0].shared.rq().len()
+    }
+
+    /// Destroys a QP; tells whether anybody still holds on to it.
+    pub(crate) fn destroy(&mut self, qp: QpId) -> bool {
+        let SimQp { endpoint, qpn, ref shared, .. } = self.qps[qp.0];
+        let shared = Arc::clone(shared);
+        let gone = self.endpoints[endpoint.0]
+            .engines
+            .iter_mut()
+            .filter(|engine| engine.has_qp(qpn))
+            .all(|engine| engine.destroy_qp(qpn));
+        // The world's own, and this one.
+        !gone || Arc::strong_count(&shared) > 2
     }
 
     /// A UD QP in RTS.

@@ -1,15 +1,19 @@
 //! The world: virtual time, and everything that happens in its order.
 
+use crate::bad_link::BadLink;
 use crate::endpoint::{Endpoint, EndpointId, Region};
+use crate::forge;
 use crate::link::Faults;
 use crate::memory::VecMemory;
 use crate::qp::{QpId, SimQp};
+use crate::tap::{Seen, Taps};
 use engine::qp::ModifyError;
 use engine::queue::PostError;
 use engine::{
     Access, AsyncEvent, CompletionQueue, Counters, Cqe, MemoryWindow, MwType, Nanos, QpAttr, QpAttrMask,
     QpState, QpType, RecvQueue, RecvWr, SendWr,
 };
+use impair::Direction;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -30,6 +34,9 @@ pub struct World {
     pub(crate) srqs: Vec<Arc<RecvQueue>>,
     /// By the number of the SRQ.
     pub(crate) xrc_cqs: BTreeMap<usize, Arc<CompletionQueue>>,
+    pub(crate) taps: Taps,
+    /// One frame in so many is forged, see [`forge`].
+    pub(crate) forge: u32,
     faults: Faults,
     /// Frames under way, by arrival; the number keeps those of the same moment in order.
     under_way: BTreeMap<(Nanos, u64), Vec<u8>>,
@@ -58,6 +65,8 @@ impl World {
             qps: Vec::new(),
             srqs: Vec::new(),
             xrc_cqs: BTreeMap::new(),
+            taps: Taps::default(),
+            forge: 0,
             faults: Faults::default(),
             under_way: BTreeMap::new(),
             arrivals: 0,
@@ -71,6 +80,19 @@ impl World {
         self.faults = faults;
     }
 
+    /// What links do.
+    pub fn faults(&self) -> Faults {
+        self.faults
+    }
+
+    /// Gives every endpoint that there is an impairment stage with this plan. What it does, frames meet twice: where they
+    /// leave and where they arrive.
+    pub fn impair(&mut self, plan: &impair::Plan) {
+        for endpoint in &mut self.endpoints {
+            endpoint.link = Some(BadLink::new(plan, self.rng.random()));
+        }
+    }
+
     /// A new endpoint.
     pub fn add_endpoint(&mut self) -> EndpointId {
         self.endpoints.push(Endpoint::new(self.endpoints.len() as u8 + 1));
@@ -80,6 +102,11 @@ impl World {
     /// Registers a region with this content.
     pub fn register(&mut self, endpoint: EndpointId, content: Vec<u8>, access: Access) -> Region {
         self.endpoints[endpoint.0].register(endpoint, content, access)
+    }
+
+    /// Takes a region away: its memory, and its key.
+    pub fn deregister(&mut self, region: &Region) {
+        self.endpoints[region.endpoint.0].deregister(region);
     }
 
     /// Allocates a region for fast registration.
@@ -252,44 +279,92 @@ impl World {
         let end = self.now + time;
         let frames_at_most = self.frames_sent + MANY_FRAMES;
         loop {
-            let wake = self.transmit();
-            let arrival = self.under_way.first_key_value().map(|(&(at, _), _)| at);
-            let timeout = self.endpoints.iter().filter_map(Endpoint::next_timeout).min();
-            let Some(next) = [wake, arrival, timeout].into_iter().flatten().min() else { return Ok(()) };
-            if next > end || self.frames_sent > frames_at_most {
-                self.now = end;
-                return Err(Busy);
-            }
-            self.now = self.now.max(next);
-            self.deliver();
-            for endpoint in &mut self.endpoints {
-                endpoint.on_timeout(self.now);
+            match self.step(end) {
+                Step::Moved if self.frames_sent <= frames_at_most => {}
+                Step::Rest => return Ok(()),
+                Step::Moved | Step::Limit => {
+                    self.now = end;
+                    return Err(Busy);
+                }
             }
         }
+    }
+
+    /// One moment further, unless that is after `limit`.
+    pub(crate) fn step(&mut self, limit: Nanos) -> Step {
+        let wake = self.transmit();
+        let arrival = self.under_way.first_key_value().map(|(&(at, _), _)| at);
+        let timeout = self.endpoints.iter().filter_map(Endpoint::next_timeout).min();
+        let held = self.endpoints.iter().filter_map(Endpoint::next_held).min();
+        let Some(next) = [wake, arrival, timeout, held].into_iter().flatten().min() else {
+            return Step::Rest;
+        };
+        if next > limit {
+            return Step::Limit;
+        }
+        self.now = self.now.max(next);
+        self.deliver();
+        self.release();
+        for endpoint in &mut self.endpoints {
+            endpoint.on_timeout(self.now);
+        }
+        Step::Moved
     }
 
     /// Everybody sends what its transmitter takes. Gives the time at which one that was full has room again.
     fn transmit(&mut self) -> Option<Nanos> {
         let mut wake: Option<Nanos> = None;
-        for endpoint in &mut self.endpoints {
+        for number in 0..self.endpoints.len() {
+            let endpoint = &mut self.endpoints[number];
             let free = endpoint.busy_until <= self.now;
             let (frames, full) = endpoint.transmit(self.now, if free { TX_RING } else { 0 });
             endpoint.busy_until = endpoint.busy_until.max(self.now);
             for frame in frames {
                 self.frames_sent += 1;
-                endpoint.busy_until += self.faults.wire_time(frame.len());
-                for (at, frame) in self.faults.carry(&mut self.rng, endpoint.busy_until, frame) {
-                    self.arrivals += 1;
-                    self.under_way.insert((at, self.arrivals), frame);
-                }
+                self.leave(number, frame);
             }
             if full {
                 // At least a moment later, or time would stand still.
-                let again = endpoint.busy_until.max(self.now + 1);
+                let again = self.endpoints[number].busy_until.max(self.now + 1);
                 wake = Some(wake.map_or(again, |wake| wake.min(again)));
             }
         }
         wake
+    }
+
+    /// A frame goes onto the wire.
+    fn leave(&mut self, number: usize, mut frame: Vec<u8>) {
+        let endpoint = &mut self.endpoints[number];
+        endpoint.busy_until += self.faults.wire_time(frame.len());
+        let at = endpoint.busy_until;
+        if self.forge > 0 && self.frames_sent.is_multiple_of(u64::from(self.forge)) {
+            forge::forge(&mut frame);
+        }
+        let seen = Seen { at, endpoint: EndpointId(number), arrived: false, fate: "", frame: frame.clone() };
+        self.taps.leaves(self.now, &frame);
+        let Some(link) = &mut endpoint.link else {
+            self.taps.see(seen);
+            return self.carry(at, vec![frame]);
+        };
+        let passed = link.pass(self.now, Direction::Tx, frame);
+        if passed.harmed {
+            self.taps.harm(&seen.frame);
+        }
+        self.taps.see(Seen { fate: passed.fate, ..seen });
+        self.carry(at, passed.frames);
+    }
+
+    /// Frames are on the wire from `at` on.
+    fn carry(&mut self, at: Nanos, frames: Vec<Vec<u8>>) {
+        for frame in frames {
+            if self.faults.dead {
+                self.taps.harm(&frame);
+            }
+            for (at, frame) in self.faults.carry(&mut self.rng, at, frame) {
+                self.arrivals += 1;
+                self.under_way.insert((at, self.arrivals), frame);
+            }
+        }
     }
 
     /// What has arrived by now goes to the endpoint with its MAC address.
@@ -302,9 +377,65 @@ impl World {
             let frame = entry.remove();
             (at, &frame).hash(&mut self.history);
             let dmac = EthernetHeader::parse(&frame).map_or(Mac::BROADCAST, |ethernet| ethernet.dmac);
-            if let Some(endpoint) = self.endpoints.iter_mut().find(|endpoint| endpoint.mac == dmac) {
-                endpoint.receive(self.now, &frame);
+            if let Some(number) = self.endpoints.iter().position(|endpoint| endpoint.mac == dmac) {
+                self.arrive(number, frame);
             }
         }
     }
+
+    fn arrive(&mut self, number: usize, frame: Vec<u8>) {
+        let seen =
+            Seen { at: self.now, endpoint: EndpointId(number), arrived: true, fate: "", frame: Vec::new() };
+        let endpoint = &mut self.endpoints[number];
+        let Some(link) = &mut endpoint.link else {
+            self.taps.see(Seen { frame: frame.clone(), ..seen });
+            return endpoint.receive(self.now, &frame);
+        };
+        let as_it_came = frame.clone();
+        let passed = link.pass(self.now, Direction::Rx, frame);
+        for frame in &passed.frames {
+            endpoint.receive(self.now, frame);
+        }
+        if passed.harmed {
+            self.taps.harm(&as_it_came);
+        }
+        self.taps.see(Seen { fate: passed.fate, frame: as_it_came, ..seen });
+    }
+
+    /// Held frames whose time has come go on.
+    fn release(&mut self) {
+        for number in 0..self.endpoints.len() {
+            let endpoint = &mut self.endpoints[number];
+            let Some(link) = &mut endpoint.link else { continue };
+            let (leaving, arriving) = (link.due(self.now, Direction::Tx), link.due(self.now, Direction::Rx));
+            for frame in arriving {
+                self.endpoints[number].receive(self.now, &frame);
+                let at = self.now;
+                self.taps.see(Seen {
+                    at,
+                    endpoint: EndpointId(number),
+                    arrived: true,
+                    fate: "let go",
+                    frame,
+                });
+            }
+            self.carry(self.now, leaving);
+        }
+    }
+
+    /// Time passes, with nothing to do until then.
+    pub(crate) fn skip_to(&mut self, time: Nanos) {
+        self.now = self.now.max(time);
+    }
+}
+
+/// What one step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something happened.
+    Moved,
+    /// Nothing will happen by itself any more.
+    Rest,
+    /// What happens next is after the limit.
+    Limit,
 }

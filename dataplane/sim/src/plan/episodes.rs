@@ -1,0 +1,136 @@
+//! Short stories between requests of an RC connection: keys that come and go, memory that is taken away, mistakes.
+
+use super::Plan;
+use super::parts::{Connection, Fault, Kind, Local, Op, Place, Side};
+use super::random::{Draw, faults_of};
+
+/// Adds some of them to a connection's requests.
+pub(super) fn add(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
+    if draw.one_in(4) {
+        window(draw, plan, number);
+    }
+    if draw.one_in(6) {
+        registered_source(draw, plan, number);
+    }
+    if draw.one_in(8) {
+        doomed(draw, plan, number, connection);
+    }
+    if draw.one_in(4) {
+        mistake(draw, plan, number);
+    }
+}
+
+fn next(plan: &Plan, number: u32, from: Side, kind: Kind, len: u32) -> Op {
+    let id = plan.ops.iter().map(|op| op.id + 1).max().unwrap_or(0);
+    Op::new(id, number, from, kind, len)
+}
+
+/// One side registers, the other works there, the key is taken away, and perhaps somebody still tries.
+fn window(draw: &mut Draw, plan: &mut Plan, number: u32) {
+    let host = draw.pick(&Side::BOTH);
+    let guest = host.other();
+    let register = next(plan, number, host, Kind::RegMr, 0);
+    plan.ops.push(register);
+    let mut last = register.id;
+    for _ in 0..draw.between(1, 4) {
+        let kind = draw.pick(&[Kind::Write, Kind::WriteImm, Kind::Read, Kind::FetchAdd]);
+        let len = if kind.is_atomic() { 8 } else { draw.between(1, 2_000) };
+        let mut op = next(plan, number, guest, kind, len);
+        (op.place, op.after) = (Place::Window(register.id), Some(register.id));
+        // A READ of the window must be over before a WRITE changes it.
+        op.fenced = !kind.returns_data();
+        last = op.id;
+        plan.ops.push(op);
+    }
+    if draw.one_in(2) {
+        let mut op = next(plan, number, guest, Kind::SendInv, draw.below(300));
+        (op.key_of, op.after, op.fenced) = (Some(register.id), Some(register.id), true);
+        last = op.id;
+        plan.ops.push(op);
+    } else {
+        let mut op = next(plan, number, host, Kind::LocalInv, 0);
+        (op.key_of, op.after) = (Some(register.id), Some(last));
+        last = op.id;
+        plan.ops.push(op);
+    }
+    if draw.one_in(2) {
+        let kind = draw.pick(&[Kind::Write, Kind::Read]);
+        let mut op = next(plan, number, guest, kind, draw.between(1, 100));
+        (op.place, op.after, op.fault) = (Place::Window(register.id), Some(last), Some(Fault::StaleKey));
+        plan.ops.push(op);
+    }
+}
+
+/// A side registers memory of its own, sends from there, and invalidates its key.
+fn registered_source(draw: &mut Draw, plan: &mut Plan, number: u32) {
+    let side = draw.pick(&Side::BOTH);
+    let register = next(plan, number, side, Kind::RegMr, 0);
+    plan.ops.push(register);
+    for _ in 0..draw.between(1, 3) {
+        let kind = draw.pick(&[Kind::Send, Kind::Write]);
+        let mut op = next(plan, number, side, kind, draw.between(1, 2_000));
+        op.local = Local::Registered(register.id);
+        plan.ops.push(op);
+    }
+    let mut invalidate = next(plan, number, side, Kind::LocalInv, 0);
+    invalidate.key_of = Some(register.id);
+    plan.ops.push(invalidate);
+    if draw.one_in(3) {
+        let mut op = next(plan, number, side, Kind::Write, draw.between(1, 100));
+        (op.local, op.fault) = (Local::Registered(register.id), Some(Fault::StaleLkey));
+        // Keys are looked at when a request is taken: the invalidation must be over.
+        op.after = Some(invalidate.id);
+        plan.ops.push(op);
+    }
+}
+
+/// Requests that work in memory which an event takes away.
+fn doomed(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
+    let side = draw.pick(&Side::BOTH);
+    let source = draw.one_in(2);
+    for _ in 0..draw.between(2, 8) {
+        let kind = if source {
+            draw.pick(&[Kind::Send, Kind::Write])
+        } else {
+            draw.pick(&[Kind::Write, Kind::Read])
+        };
+        let mut op = next(plan, number, side, kind, draw.between(1, 6 * connection.mtu.min(1024)));
+        if source {
+            op.local = Local::Doomed;
+        } else {
+            op.place = Place::Doomed;
+        }
+        let at = draw.below(plan.ops.len() as u32) as usize;
+        plan.ops.insert(at, op);
+    }
+}
+
+/// Spoils one request.
+fn mistake(draw: &mut Draw, plan: &mut Plan, number: u32) {
+    let candidates: Vec<usize> = (0..plan.ops.len())
+        .filter(|&at| {
+            let op = &plan.ops[at];
+            let plain = op.local == Local::Own && matches!(op.place, Place::Own | Place::Shared);
+            op.connection == number && plain && op.fault.is_none() && !faults_of(op).is_empty()
+        })
+        .collect();
+    if candidates.is_empty() {
+        return;
+    }
+    let at = draw.pick(&candidates);
+    let fault = draw.pick(faults_of(&plan.ops[at]));
+    let op = &mut plan.ops[at];
+    op.fault = Some(fault);
+    // An inline request's key is not looked at.
+    op.inline &= !fault.is_local();
+    if matches!(op.place, Place::Shared) {
+        op.place = Place::Own;
+    }
+    // Whoever works where a spoiled request does is spoiled too.
+    let spoiled = op.id;
+    for other in &mut plan.ops {
+        if other.place == Place::Over(spoiled) {
+            other.place = Place::Own;
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! What plans are made of.
+
+use serde::{Deserialize, Serialize};
+use wire::Mtu;
+
+/// A transport service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Unreliable datagrams, between two QPs.
+    Ud,
+}
+
+/// One end of a connection: the first or the second of its endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Side; 2] = [Side::A, Side::B];
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Side {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
+}
+
+/// Two QPs and how they are connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// Its service.
+    pub service: Service,
+    /// The endpoints of side a and side b, from 0.
+    pub ends: [u8; 2],
+    /// Path MTU in bytes.
+    pub mtu: u32,
+    /// Over IPv6.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub v6: bool,
+    /// Places in each work queue.
+    pub depth: u32,
+    /// READs and atomics in flight.
+    pub rd_atomic: u8,
+    /// ACK timeout code.
+    pub timeout: u8,
+    /// Retries.
+    pub retry_cnt: u8,
+    /// RNR retries.
+    pub rnr_retry: u8,
+    /// RNR timer code.
+    pub rnr_timer: u8,
+    /// Receives that are kept posted.
+    pub receives: u32,
+    /// A receive is posted so much later than it could be, at most.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub receive_delay_ns: u64,
+}
+
+impl Connection {
+    /// The path MTU.
+    pub fn path_mtu(&self) -> Mtu {
+        Mtu::ALL.into_iter().find(|mtu| mtu.bytes() == self.mtu).unwrap_or(Mtu::Mtu1024)
+    }
+
+    pub(super) fn check(&self, endpoints: u8) -> Result<(), String> {
+        if !Mtu::ALL.iter().any(|mtu| mtu.bytes() == self.mtu) {
+            return Err(format!("mtu = {}: choose 256, 512, 1024, 2048 or 4096", self.mtu));
+        }
+        if self.ends.iter().any(|&end| end >= endpoints) {
+            return Err(format!("ends = {:?}: endpoints are numbered 0 to {}", self.ends, endpoints - 1));
+        }
+        if self.ends[0] == self.ends[1] {
+            return Err("both ends are the same endpoint".into());
+        }
+        let bounded = [
+            ("depth", u64::from(self.depth), 1, 4096),
+            ("receives", u64::from(self.receives), 1, u64::from(self.depth)),
+            ("rd_atomic", u64::from(self.rd_atomic), 1, 128),
+            ("timeout", u64::from(self.timeout), 1, 20),
+            ("retry_cnt", u64::from(self.retry_cnt), 0, 7),
+            ("rnr_retry", u64::from(self.rnr_retry), 0, 7),
+            ("rnr_timer", u64::from(self.rnr_timer), 0, 31),
+        ];
+        match bounded.iter().find(|(_, is, least, most)| is < least || is > most) {
+            Some((name, is, least, most)) => Err(format!("{name} = {is}: {least} to {most}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A kind of work request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Kind {
+    Send,
+    SendImm,
+    SendInv,
+    Write,
+    WriteImm,
+    Read,
+    CompareSwap,
+    FetchAdd,
+    LocalInv,
+    RegMr,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 10] = [
+        Kind::Send,
+        Kind::SendImm,
+        Kind::SendInv,
+        Kind::Write,
+        Kind::WriteImm,
+        Kind::Read,
+        Kind::CompareSwap,
+        Kind::FetchAdd,
+        Kind::LocalInv,
+        Kind::RegMr,
+    ];
+
+    /// Its name in plan files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Send => "send",
+            Kind::SendImm => "send_imm",
+            Kind::SendInv => "send_inv",
+            Kind::Write => "write",
+            Kind::WriteImm => "write_imm",
+            Kind::Read => "read",
+            Kind::CompareSwap => "compare_swap",
+            Kind::FetchAdd => "fetch_add",
+            Kind::LocalInv => "local_inv",
+            Kind::RegMr => "reg_mr",
+        }
+    }
+
+    /// Compare and swap, fetch and add.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Kind::CompareSwap | Kind::FetchAdd)
+    }
+
+    /// Any SEND.
+    pub fn is_send(self) -> bool {
+        matches!(self, Kind::Send | Kind::SendImm | Kind::SendInv)
+    }
+
+    /// Any WRITE.
+    pub fn is_write(self) -> bool {
+        matches!(self, Kind::Write | Kind::WriteImm)
+    }
+
+    /// Immediate data goes along.
+    pub fn has_imm(self) -> bool {
+        matches!(self, Kind::SendImm | Kind::WriteImm)
+    }
+
+    /// The peer needs a receive for it.
+    pub fn takes_receive(self) -> bool {
+        self.is_send() || self.has_imm()
+    }
+
+    /// Data comes back.
+    pub fn returns_data(self) -> bool {
+        self == Kind::Read || self.is_atomic()
+    }
+
+    /// Nothing goes on the wire.
+    pub fn is_local(self) -> bool {
+        matches!(self, Kind::LocalInv | Kind::RegMr)
+    }
+}
+
+/// Where a request's local data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Local {
+    /// In bytes of its own, in up to four pieces.
+    Own,
+    /// Where this READ of the same QP brings its data: a fenced request sends on what was read.
+    Forward(u32),
+    /// In the region that an event deregisters.
+    Doomed,
+    /// In the region that this fast registration of the same QP makes usable.
+    Registered(u32),
+}
+
+/// Where a request works at the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// At bytes of its own; atomics on one of a few cells of the QP's own.
+    Own,
+    /// Where this earlier request of the same QP works.
+    Over(u32),
+    /// In the region that this fast registration of the peer makes reachable.
+    Window(u32),
+    /// In the region that an event deregisters.
+    Doomed,
+    /// On the counter that all QPs of the peer's endpoint share (fetch and add).
+    Shared,
+}
+
+/// What is wrong with a request on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// A key that nobody has.
+    BadRkey,
+    /// A key that is right but for its changeable byte, or was invalidated.
+    StaleKey,
+    /// Past the end of the region.
+    Range,
+    /// A region that does not grant it.
+    NoRight,
+    /// An atomic that is not aligned.
+    Misaligned,
+    /// The receive is shorter than the message.
+    ShortReceive,
+    /// The receive's L_Key is unknown.
+    BadReceive,
+    /// The request's L_Key is unknown.
+    BadLkey,
+    /// The request's L_Key was invalidated.
+    StaleLkey,
+    /// An atomic's result needs eight bytes and has other room.
+    AtomicLength,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 10] = [
+        Fault::BadRkey,
+        Fault::StaleKey,
+        Fault::Range,
+        Fault::NoRight,
+        Fault::Misaligned,
+        Fault::ShortReceive,
+        Fault::BadReceive,
+        Fault::BadLkey,
+        Fault::StaleLkey,
+        Fault::AtomicLength,
+    ];
+
+    /// The requester finds it, and nothing goes on the wire.
+    pub fn is_local(self) -> bool {
+        matches!(self, Fault::BadLkey | Fault::StaleLkey | Fault::AtomicLength)
+    }
+}
+
+/// A work request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Op {
+    /// Its number, which stays when others are left out.
+    pub id: u32,
+    /// On which connection.
+    pub connection: u32,
+    /// From which side.
+    pub from: Side,
+    /// What.
+    pub kind: Kind,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub len: u32,
+    /// A completion is asked for.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub signaled: bool,
+    /// A solicited event is asked for.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub solicited: bool,
+    /// It waits for READs and atomics before it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fenced: bool,
+    /// Its data is in the request.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub inline: bool,
+    /// Where its data lies.
+    #[serde(default = "own", skip_serializing_if = "is_own")]
+    pub local: Local,
+    /// Where it works.
+    #[serde(default = "own_place", skip_serializing_if = "is_own_place")]
+    pub place: Place,
+    /// Fast registration: whose key a SEND with Invalidate or a local invalidate takes away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_of: Option<u32>,
+    /// It is posted when this request, of either side, has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+}
+
+impl Op {
+    /// A plain request with places of its own.
+    pub fn new(id: u32, connection: u32, from: Side, kind: Kind, len: u32) -> Op {
+        Op {
+            id,
+            connection,
+            from,
+            kind,
+            len,
+            signaled: true,
+            solicited: false,
+            fenced: false,
+            inline: false,
+            local: Local::Own,
+            place: Place::Own,
+            key_of: None,
+            after: None,
+            fault: None,
+        }
+    }
+
+    /// The requests that it makes no sense without.
+    pub fn needs(&self) -> impl Iterator<Item = u32> {
+        let forwarded = match self.local {
+            Local::Forward(id) => Some(id),
+            Local::Own | Local::Doomed | Local::Registered(_) => None,
+        };
+        let over = match self.place {
+            Place::Over(id) => Some(id),
+            Place::Own | Place::Doomed | Place::Shared | Place::Window(_) => None,
+        };
+        [forwarded, over].into_iter().flatten().chain(self.needs_success_of())
+    }
+
+    /// The requests that must have succeeded before.
+    pub fn needs_success_of(&self) -> impl Iterator<Item = u32> {
+        let registered = match self.local {
+            Local::Registered(id) => Some(id),
+            Local::Own | Local::Doomed | Local::Forward(_) => None,
+        };
+        let window = match self.place {
+            Place::Window(id) => Some(id),
+            Place::Own | Place::Doomed | Place::Shared | Place::Over(_) => None,
+        };
+        [registered, window, self.key_of, self.after].into_iter().flatten()
+    }
+
+    pub(super) fn check(&self, connection: &Connection) -> Result<(), String> {
+        const LONGEST: u32 = 1 << 20;
+        let service = connection.service;
+        let offered = match self.kind {
+            Kind::Send | Kind::SendImm => true,
+            Kind::Write | Kind::WriteImm => service != Service::Ud,
+            _ => service == Service::Rc,
+        };
+        if !offered {
+            return Err(format!("{service:?} has no {:?}", self.kind));
+        }
+        if self.len > LONGEST {
+            return Err(format!("len = {}: at most {LONGEST}", self.len));
+        }
+        if self.kind.is_atomic() && self.len != 8 {
+            return Err("an atomic has 8 bytes: len = 8".into());
+        }
+        if service == Service::Ud && self.len > 4096 {
+            return Err("a datagram has at most 4096 bytes".into());
+        }
+        if self.inline && (self.len as usize > engine::limits::MAX_INLINE || self.kind.returns_data()) {
+            return Err(format!(
+                "at most {} bytes can be inline, and none that come back",
+                engine::limits::MAX_INLINE
+            ));
+        }
+        if self.len == 0 && self.fault.is_some_and(|fault| fault != Fault::BadReceive) {
+            return Err("a request of no bytes cannot have this fault".into());
+        }
+        if matches!(self.kind, Kind::SendInv | Kind::LocalInv) && self.key_of.is_none() {
+            return Err("key_of is missing: whose key is invalidated?".into());
+        }
+        Ok(())
+    }
+}
+
+/// Something that happens to a QP or its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, from the beginning of the world.
+    pub at_ns: u64,
+    /// To which connection.
+    pub connection: u32,
+    /// On which side.
+    pub side: Side,
+    /// What.
+    pub what: Happening,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Happening {
+    /// The QP moves to the endpoint's other engine.
+    Move,
+    /// The send queue drains (SQD), and goes on once it has.
+    Drain,
+    /// The application gives the QP up (ERROR).
+    GiveUp,
+    /// The side's doomed source is deregistered.
+    LoseSource,
+    /// The region in which the peer's doomed requests work is deregistered.
+    LoseTarget,
+    /// The whole network is dead for a time.
+    Darkness(u64),
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_none(time: &u64) -> bool {
+    *time == 0
+}
+
+fn own() -> Local {
+    Local::Own
+}
+
+fn is_own(local: &Local) -> bool {
+    *local == Local::Own
+}
+
+fn own_place() -> Place {
+    Place::Own
+}
+
+fn is_own_place(place: &Place) -> bool {
+    *place == Place::Own
+}

@@ -1,0 +1,4 @@
+//! Whole worlds from seeds.
+
+mod plans;
+mod seeds;
