@@ -125,6 +125,9 @@ pub enum CreateError {
     /// GIDs of two families.
     #[error("{0}")]
     Address(#[from] wire::MixedFamilies),
+    /// A completion, or the 40 bytes before its datagram, tells no sender.
+    #[error("no sender is told: give the completion of a UD receive and the first 40 bytes of its buffer")]
+    NoGrh,
     /// The destination cannot be reached.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
@@ -168,6 +171,12 @@ pub enum ResolveError {
         /// Why not.
         why: crate::net::RouteError,
     },
+    /// The datagram was for an address that the port does not have (any more).
+    #[error("{0} is no address of this port, so nothing is answered from it")]
+    NotOurs(IpAddr),
+    /// RoCE v1 stays on the link.
+    #[error("{0} is beyond a gateway, where RoCE v1 does not go: choose a GID index of type v2")]
+    NotRouted(IpAddr),
     /// Nobody answers.
     #[error("{0} does not answer; check that the peer is up and on this link (ping it), and the VLAN")]
     Unreachable(IpAddr),
@@ -200,6 +209,18 @@ pub enum QpError {
         what: &'static str,
         /// Its value.
         value: String,
+    },
+    /// A path MTU that one of the ends does not take.
+    #[error(
+        "a path MTU of {asked} was asked for, but {whose} takes {most} at most: use {most} or less, or raise the MTU there"
+    )]
+    PathMtu {
+        /// Asked for.
+        asked: wire::Mtu,
+        /// Who takes less.
+        whose: &'static str,
+        /// What that is.
+        most: wire::Mtu,
     },
     /// No multicast address.
     #[error("{0} is no multicast address: attach to one of 224.0.0.0/4 or ff00::/8")]

@@ -74,8 +74,8 @@ pub use error::{
 pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};
 pub use memory::OutOfRange;
 pub use verbs::{
-    Ah, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Mw, MwBind, PartlyPosted, Pd,
-    PortAttr, Qp, QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr,
+    Ah, AhAttr, CompChannel, ConnectOptions, Cq, Device, DeviceAttr, FastMr, Mr, Mw, MwBind, PartlyPosted,
+    Pd, PortAttr, Qp, QpCaps, QpInfo, QpOptions, QpQuery, RecvWr, RemoteMemory, SendWr, Srq, SrqAttr,
     SrqAttrMask, SrqOptions, Xrcd,
 };
-pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey, Srqn};
+pub use wire::{Addressing, Gid, LKey, Mac, Mtu, Psn, QKey, Qpn, RKey, RoceVersion, Srqn};

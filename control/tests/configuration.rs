@@ -48,6 +48,23 @@ fn an_impairment_plan_reaches_its_port() {
     assert_eq!(plan.to_string(), "drop 1%; reorder 3 every 1000");
 }
 
+#[test]
+fn gid_types_are_chosen_by_name() {
+    use rockhopper::RoceVersion::{V1, V2};
+    let types = |line: &str| {
+        let config = Config::parse(&format!("{TAP}{line}"), Path::new("rockhopper.toml"))
+            .map_err(|why| why.to_string());
+        config.map(|config| config.ports[0].gid_types.clone())
+    };
+    assert_eq!(types(""), Ok(vec![V2]));
+    assert_eq!(types("gid_types = [\"v2\", \"roce_v1\"]\n"), Ok(vec![V2, V1]));
+    for wrong in ["[]", "[\"v1\", \"v1\"]"] {
+        let refused = types(&format!("gid_types = {wrong}\n")).unwrap_err();
+        assert!(refused.contains("each type is named once"), "{refused}");
+    }
+    assert!(types("gid_types = [\"v3\"]\n").unwrap_err().contains("gid_types"));
+}
+
 const TAP: &str = "[[port]]\ndriver = \"tap\"\ninterface = \"rh0\"\n";
 
 #[test]

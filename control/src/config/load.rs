@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 use toml::Spanned;
+use wire::RoceVersion;
 
 /// Why something is refused, before file and line are known.
 struct Refusal {
@@ -224,6 +225,7 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
     if let Some(mtu) = port.mtu.as_ref().filter(|mtu| !(1280..=9600).contains(mtu.get_ref())) {
         return refuse(mtu.span(), "is out of range", "give 1280 to 9600; 4200 carries a path MTU of 4096");
     }
+    let gid_types = check_gid_types(port.gid_types.as_ref())?;
     for descriptors in [&port.rx_descriptors, &port.tx_descriptors].into_iter().flatten() {
         if !(64..=32_768).contains(descriptors.get_ref()) {
             return refuse(descriptors.span(), "is out of range", "give 64 to 32768");
@@ -248,6 +250,7 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
         device,
         mac: mac.transpose()?,
         addresses,
+        gid_types,
         vlan: port.vlan.map(Spanned::into_inner),
         mtu: number(port.mtu, DEFAULT_MTU),
         gateway_v4: port.gateway.map(Spanned::into_inner),
@@ -257,6 +260,23 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
         impair: impair.transpose()?,
     };
     Ok((span, settings))
+}
+
+fn check_gid_types(given: Option<&Spanned<Vec<raw::GidType>>>) -> Checked<Vec<RoceVersion>> {
+    let Some(given) = given else { return Ok(vec![RoceVersion::V2]) };
+    let types = given.get_ref();
+    if types.is_empty() || (types.len() > 1 && types[0] == types[1]) || types.len() > 2 {
+        return refuse(
+            given.span(),
+            "each type is named once, one at least",
+            "write [\"v2\"], [\"v1\"] or [\"v1\", \"v2\"]",
+        );
+    }
+    let version = |&gid_type: &raw::GidType| match gid_type {
+        raw::GidType::V1 => RoceVersion::V1,
+        raw::GidType::V2 => RoceVersion::V2,
+    };
+    Ok(types.iter().map(version).collect())
 }
 
 /// Takes the keys of the port's driver; one that is left over would have no effect.

@@ -4,7 +4,7 @@ use crate::net::Prefix;
 use impair::Plan;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
-use wire::Mac;
+use wire::{Mac, RoceVersion};
 
 /// IP MTU that carries a path MTU of 4096 with room for every header (4192 is the least).
 pub const DEFAULT_MTU: u16 = 4200;
@@ -75,6 +75,8 @@ pub struct PortSettings {
     pub mac: Option<Mac>,
     /// Its addresses with their on-link prefix, in GID order. The link-local one is added by itself.
     pub addresses: Vec<Prefix>,
+    /// What it speaks: its GID table has every GID once for each type, v1 first. RoCE v2 alone by default.
+    pub gid_types: Vec<RoceVersion>,
     /// 802.1Q VLAN of everything it sends and takes.
     pub vlan: Option<u16>,
     /// Largest IP packet to ask the driver for. What it gives decides the path MTU.
@@ -99,6 +101,7 @@ impl PortSettings {
             device,
             mac: None,
             addresses,
+            gid_types: vec![RoceVersion::V2],
             vlan: None,
             mtu: DEFAULT_MTU,
             gateway_v4: None,

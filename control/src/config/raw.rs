@@ -74,6 +74,7 @@ pub(super) struct Port {
     pub mac: Option<Spanned<String>>,
     #[serde(default)]
     pub addresses: Vec<Spanned<String>>,
+    pub gid_types: Option<Spanned<Vec<GidType>>>,
     pub vlan: Option<Spanned<u16>>,
     pub mtu: Option<Spanned<u16>>,
     pub gateway: Option<Spanned<std::net::Ipv4Addr>>,
@@ -81,6 +82,14 @@ pub(super) struct Port {
     pub rx_descriptors: Option<Spanned<u16>>,
     pub tx_descriptors: Option<Spanned<u16>>,
     pub impair: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(super) enum GidType {
+    #[serde(rename = "v1", alias = "roce_v1")]
+    V1,
+    #[serde(rename = "v2", alias = "roce_v2")]
+    V2,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

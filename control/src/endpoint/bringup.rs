@@ -165,6 +165,7 @@ impl OpenedPort {
             mtu: negotiated.mtu,
             vlan: settings.vlan,
             addresses: settings.addresses.clone(),
+            gid_types: settings.gid_types.clone(),
             gateway_v4: settings.gateway_v4,
             gateway_v6: settings.gateway_v6,
             ..net::Config::new(mac, Vec::new())

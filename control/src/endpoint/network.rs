@@ -2,13 +2,13 @@
 
 use super::port::PortCore;
 use crate::error::ResolveError;
-use crate::net::{self, Interface, Resolution};
+use crate::net::{self, Interface, NextHop, Resolution, Route};
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
 use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use wire::{Addressing, Gid, Mac, Qpn, RoceVersion, Vlan};
+use wire::{Addressing, Gid, Mac, RoceVersion, Vlan};
 
 /// The interface, and a bell for those who wait for a neighbour.
 pub(crate) struct Network {
@@ -97,12 +97,15 @@ impl PortCore {
             let mut interface = self.network.lock();
             let route =
                 interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
-            let source = match sgid_index {
-                None => route.source,
+            let (source, gid_type) = match sgid_index {
+                None => (route.source, interface.gids().default_type()),
                 Some(index) => source_of(&interface, index, destination)?,
             };
+            if let Some(dmac) = v1_station(gid_type, destination, &route)? {
+                return Ok(self.addressing(source, gid_type, destination, dmac));
+            }
             match interface.resolve(self.clock.now_ns(), destination) {
-                Resolution::Ready(mac) => return Ok(self.addressing(source, destination, mac)),
+                Resolution::Ready(mac) => return Ok(self.addressing(source, gid_type, destination, mac)),
                 Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
                 Resolution::Pending if Instant::now() >= end => {
                     return Err(ResolveError::Unreachable(destination));
@@ -118,9 +121,9 @@ impl PortCore {
         }
     }
 
-    fn addressing(&self, source: IpAddr, destination: IpAddr, dmac: Mac) -> Addressing {
+    fn addressing(&self, source: IpAddr, version: RoceVersion, destination: IpAddr, dmac: Mac) -> Addressing {
         Addressing {
-            version: RoceVersion::V2,
+            version,
             smac: self.facts.mac,
             dmac,
             vlan: self.facts.vlan.map(|vid| Vlan::new(0, vid)),
@@ -128,16 +131,38 @@ impl PortCore {
             dst: Gid::from(destination),
             traffic_class: self.facts.qos.traffic_class(),
             flow_label: 0,
-            hop_limit: self.facts.qos.hop_limit,
-            udp_sport: wire::udp_sport_of_qpn(Qpn::new(0)),
+            hop_limit: if version == RoceVersion::V1 { V1_HOP_LIMIT } else { self.facts.qos.hop_limit },
+            // Whoever sends by it chooses: a connection by its two QPs, a datagram by its own.
+            udp_sport: 0,
         }
     }
 }
 
-fn source_of(interface: &Interface, index: usize, destination: IpAddr) -> Result<IpAddr, ResolveError> {
+/// rocev2 facts, wire 3: v1 is not routed.
+const V1_HOP_LIMIT: u8 = 1;
+
+/// rocev2 facts, wire 13: v1 takes the MAC out of a link-local GID without asking, and never goes beyond the link.
+fn v1_station(
+    gid_type: RoceVersion,
+    destination: IpAddr,
+    route: &Route,
+) -> Result<Option<Mac>, ResolveError> {
+    match route.next_hop {
+        NextHop::Neighbour(_) if gid_type == RoceVersion::V2 => Ok(None),
+        NextHop::Neighbour(hop) if hop != destination => Err(ResolveError::NotRouted(destination)),
+        NextHop::Neighbour(_) => Ok(Gid::from(destination).link_local_mac()),
+        NextHop::Local | NextHop::Group(_) => Ok(None),
+    }
+}
+
+fn source_of(
+    interface: &Interface,
+    index: usize,
+    destination: IpAddr,
+) -> Result<(IpAddr, RoceVersion), ResolveError> {
     let entry = interface.gids().get(index).ok_or(ResolveError::GidIndex(index))?;
     if entry.address.is_ipv4() != destination.is_ipv4() {
         return Err(ResolveError::Family { source_gid: entry.address, destination });
     }
-    Ok(entry.address)
+    Ok((entry.address, entry.gid_type))
 }

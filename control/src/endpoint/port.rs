@@ -12,7 +12,7 @@ use memory::Regions;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wire::{Gid, Mac, Mtu, Qpn};
+use wire::{Mac, Mtu, Qpn, RoceVersion};
 use worker::{AddressSet, CallError, Command, PortLink, Reply, WorkerHandle};
 
 /// A worker's part of a port.
@@ -142,10 +142,16 @@ impl PortCore {
 
     /// Tells the workers which addresses are ours.
     pub fn publish_addresses(&self) -> Result<(), CallError> {
-        let gids: Vec<Gid> = self.network.lock().gids().iter().map(|(_, entry)| entry.gid).collect();
-        let kept = &gids[..gids.len().min(AddressSet::MAX_GIDS)];
-        let mut addresses = AddressSet::new(&[self.facts.mac], kept).unwrap_or_default();
-        addresses.vlan = self.facts.vlan.unwrap_or(0);
+        let mut addresses = AddressSet { vlan: self.facts.vlan.unwrap_or(0), ..AddressSet::default() };
+        addresses.macs.push(self.facts.mac);
+        for (_, entry) in self.network.lock().gids().iter() {
+            let of_type = match entry.gid_type {
+                RoceVersion::V1 => &mut addresses.v1_gids,
+                RoceVersion::V2 => &mut addresses.gids,
+            };
+            // More than fit are not taken in; see the limit in `AddressSet`.
+            let _ = of_type.try_push(entry.gid);
+        }
         self.everywhere(|lane| Command::SetAddresses { lane, addresses: Box::new(addresses.clone()) })
     }
 

@@ -8,6 +8,7 @@ use crate::net::Prefix;
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::{Eal, PortId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::RoceVersion;
 
 /// How to join two endpoints. The default is driven by the caller and carries a path MTU of 4096.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct RingPair {
     /// What happens to the frames of either end on purpose, as if the link were bad: a frame from one to the other passes
     /// the plan twice.
     pub impair: Option<impair::Plan>,
+    /// What both ports speak.
+    pub gid_types: Vec<RoceVersion>,
     /// What else both ends take from a configuration: `[eal]` and `[qos]`.
     pub base: Config,
 }
@@ -40,6 +43,7 @@ impl Default for RingPair {
             mtu: 4200,
             depth: 1024,
             vlan: None,
+            gid_types: vec![RoceVersion::V2],
             impair: None,
             base: Config::default(),
         }
@@ -81,6 +85,7 @@ fn end(settings: &RingPair, host: u8) -> Result<Config, StartError> {
         PortSettings::new(format!("ring{host}"), DeviceKind::Ring { pair: "pair".into() }, addresses);
     port.mtu = settings.mtu;
     port.vlan = settings.vlan;
+    port.gid_types = settings.gid_types.clone();
     port.impair = settings.impair.clone();
     let cores = settings.cores[usize::from(host != 1)].into_iter().collect();
     Ok(Config {

@@ -77,7 +77,7 @@ impl Interface {
                 gateway_v4: config.gateway_v4,
                 gateway_v6: config.gateway_v6,
             },
-            gids: GidTable::new(config.mac),
+            gids: GidTable::new(config.mac, &config.gid_types),
             cache: Cache::new(config.cache),
             membership: Membership::new(config.mac),
             neighbour_answers: TokenBucket::new(config.answers_per_second),
@@ -111,10 +111,15 @@ impl Interface {
 
     /// Removes an address; returns whether it was there. The link-local address stays.
     pub fn remove_address(&mut self, address: IpAddr) -> bool {
-        let Some(index) = self.gids.remove(address) else { return false };
+        let removed = self.gids.remove(address);
+        if removed.is_empty() {
+            return false;
+        }
         self.router.addresses.retain(|own| own.address() != address);
         self.defended_ns.remove(&address);
-        self.event(Event::GidChange { index });
+        for index in removed {
+            self.event(Event::GidChange { index });
+        }
         true
     }
 

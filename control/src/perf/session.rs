@@ -51,9 +51,11 @@ pub(super) fn choose_gid(
         return Ok((index, entry.gid.ip()));
     }
     let interface = device.port.network.lock();
+    let gid_type = interface.gids().default_type();
     let of_family = |(_, gid): &(usize, Gid)| gid.is_v4() != v6;
+    let of_type = interface.gids().iter().filter(|(_, entry)| entry.gid_type == gid_type);
     let mut gids: Vec<(usize, Gid)> =
-        interface.gids().iter().map(|(index, entry)| (index, entry.gid)).filter(of_family).collect();
+        of_type.map(|(index, entry)| (index, entry.gid)).filter(of_family).collect();
     gids.sort_by_key(|(index, gid)| (gid.is_link_local(), *index));
     let (index, gid) = gids.first().ok_or(RunError::NoGid(if v6 { "IPv6" } else { "IPv4" }))?;
     Ok((*index, gid.ip()))

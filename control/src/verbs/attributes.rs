@@ -76,6 +76,6 @@ pub struct PortAttr {
     pub mac: Mac,
     /// VLAN.
     pub vlan: Option<u16>,
-    /// GIDs with their index. All are of type RoCE v2.
+    /// GIDs with their index.
     pub gids: Vec<(usize, GidEntry)>,
 }

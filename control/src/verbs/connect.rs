@@ -17,7 +17,7 @@ pub struct QpInfo {
     pub psn: u32,
     /// The address that it sends from and takes packets at.
     pub gid: IpAddr,
-    /// Largest path MTU of its port, in bytes.
+    /// Largest path MTU that it will use, in bytes: that of its port, or the one asked for.
     pub mtu: u32,
     /// READs and atomics that it serves at a time.
     pub max_rd_atomic: u8,
@@ -87,7 +87,7 @@ impl Qp {
             qpn: self.qpn().value(),
             psn: self.first_psn().value(),
             gid: gid.ip(),
-            mtu: device.path_mtu().bytes(),
+            mtu: options.path_mtu.unwrap_or_else(|| device.path_mtu()).bytes(),
             max_rd_atomic: options.max_rd_atomic,
             qkey: options.qkey.value(),
         }
@@ -183,7 +183,14 @@ fn number<T: TryFrom<u32>>(value: u32, what: &'static str) -> Result<T, QpError>
 fn common_mtu(device: &Device, peer: &QpInfo, options: &ConnectOptions) -> Result<Mtu, QpError> {
     let theirs = Mtu::from_bytes(peer.mtu)
         .ok_or_else(|| QpError::Peer { what: "path MTU", value: peer.mtu.to_string() })?;
-    Ok(options.path_mtu.unwrap_or_else(|| theirs.min(device.path_mtu())))
+    let ours = device.path_mtu();
+    let Some(asked) = options.path_mtu else { return Ok(theirs.min(ours)) };
+    match () {
+        _ if asked > ours => Err(QpError::PathMtu { asked, whose: "this port", most: ours }),
+        // A packet longer than the peer's path MTU would be refused there, one after the other.
+        _ if asked > theirs => Err(QpError::PathMtu { asked, whose: "the peer", most: theirs }),
+        _ => Ok(asked),
+    }
 }
 
 impl QpInfo {

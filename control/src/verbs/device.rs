@@ -10,7 +10,7 @@ use engine::AsyncEvent;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::{Addressing, Gid};
+use wire::{Addressing, Gid, RoceVersion};
 use worker::CallError;
 
 /// A device. Clones are the same device.
@@ -76,17 +76,27 @@ impl Device {
         self.port.network.lock().gids().get(index)
     }
 
-    /// The index of a GID of ours.
+    /// The index of a GID of ours: that of type v2 where there is one.
     pub fn gid_index(&self, gid: Gid) -> Option<usize> {
         self.port.network.lock().gids().index_of(gid)
+    }
+
+    /// The index of a GID of ours of a type.
+    pub fn gid_index_of_type(&self, gid: Gid, gid_type: RoceVersion) -> Option<usize> {
+        self.port.network.lock().gids().index_of_type(gid, gid_type)
     }
 
     /// The GID to use when nothing else is said: the first IPv4 address, else the first IPv6 address that is not
     /// link-local, else the link-local one.
     pub fn default_gid_index(&self) -> usize {
         let interface = self.port.network.lock();
-        let find = |fits: &dyn Fn(&GidEntry) -> bool| interface.gids().iter().find(|(_, entry)| fits(entry));
-        let best = find(&|entry| entry.gid.is_v4()).or_else(|| find(&|entry| !entry.gid.is_link_local()));
+        let gid_type = interface.gids().default_type();
+        let find = |fits: &dyn Fn(&GidEntry) -> bool| {
+            interface.gids().iter().find(|(_, entry)| entry.gid_type == gid_type && fits(entry))
+        };
+        let best = find(&|entry| entry.gid.is_v4())
+            .or_else(|| find(&|entry| !entry.gid.is_link_local()))
+            .or_else(|| find(&|_| true));
         best.map_or(0, |(index, _)| index)
     }
 

@@ -19,7 +19,7 @@ mod srq;
 mod wr;
 mod xrc;
 
-pub use ah::Ah;
+pub use ah::{Ah, AhAttr};
 pub use attributes::{DeviceAttr, PortAttr};
 pub use channel::CompChannel;
 pub use connect::{ConnectOptions, QpInfo};

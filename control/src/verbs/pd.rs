@@ -1,8 +1,8 @@
 //! A protection domain: what may be used together.
 
-use super::{Ah, Cq, Device, FastMr, Mr, Mw, Qp, Srq, SrqOptions};
+use super::{Ah, AhAttr, Cq, Device, FastMr, Mr, Mw, Qp, Srq, SrqOptions};
 use crate::error::CreateError;
-use engine::{Access, MwType, PdId, QpType, limits};
+use engine::{Access, Cqe, MwType, PdId, QpType, limits};
 use std::fs::File;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -128,6 +128,22 @@ impl Pd {
 
     /// Creates an address handle for `destination`, which is resolved first (see [`Device::resolve`]).
     pub fn create_ah(&self, destination: IpAddr, sgid_index: Option<usize>) -> Result<Ah, CreateError> {
-        Ah::new(self, self.device().resolve(destination, sgid_index)?)
+        self.create_ah_with(destination, &AhAttr { sgid_index, ..AhAttr::default() })
+    }
+
+    /// Creates an address handle with attributes of its own, after `ibv_create_ah`.
+    pub fn create_ah_with(&self, destination: IpAddr, attr: &AhAttr) -> Result<Ah, CreateError> {
+        Ah::with(self, destination, attr)
+    }
+
+    /// Creates an address handle for the sender of a datagram, after `ibv_create_ah_from_wc`: `completion` is that of the
+    /// receive, `grh` the first 40 bytes of its buffer. Answers carry the traffic class and flow label of the question, from
+    /// the address that it came to.
+    pub fn create_ah_from_wc(&self, completion: &Cqe, grh: &[u8; 40]) -> Result<Ah, CreateError> {
+        if !completion.is_success() || !completion.has_grh {
+            return Err(CreateError::NoGrh);
+        }
+        let (sender, attr) = AhAttr::of_received(self, grh)?;
+        Ah::with(self, sender, &attr)
     }
 }

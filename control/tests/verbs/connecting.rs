@@ -59,3 +59,26 @@ fn a_peer_that_cannot_be_is_refused_with_a_sentence() {
     let ud = end(&a.device, QpType::Ud);
     assert!(matches!(ud.qp.connect(&good, &options), Err(QpError::Type(QpType::Ud))));
 }
+
+#[test]
+fn path_mtus_are_agreed_on_or_refused_with_a_sentence() {
+    let (a, b) = devices(&RingPair::default());
+    let small = ConnectOptions { path_mtu: Some(Mtu::Mtu1024), ..ConnectOptions::default() };
+    let any = ConnectOptions::default();
+    let mtu = |qp: &rockhopper::Qp| qp.query().unwrap().attr.path_mtu;
+    // One end asks for less: both use it, whoever is connected first.
+    let (one, other) = (end(&a, QpType::Rc), end(&b, QpType::Rc));
+    other.qp.connect(&one.qp.info(&small), &any).unwrap();
+    one.qp.connect(&other.qp.info(&any), &small).unwrap();
+    assert_eq!((mtu(&one.qp), mtu(&other.qp)), (Mtu::Mtu1024, Mtu::Mtu1024));
+    // One end insists on more than the other takes.
+    let large = ConnectOptions { path_mtu: Some(Mtu::Mtu4096), ..ConnectOptions::default() };
+    let (one, other) = (end(&a, QpType::Rc), end(&b, QpType::Rc));
+    let refused = one.qp.connect(&other.qp.info(&small), &large).unwrap_err();
+    assert!(matches!(refused, QpError::PathMtu { asked: Mtu::Mtu4096, most: Mtu::Mtu1024, .. }));
+    assert!(refused.to_string().contains("the peer takes 1024 at most"), "{refused}");
+    let (thin, _) = devices(&RingPair { mtu: 1500, ..RingPair::default() });
+    let peer = other.qp.info(&large);
+    let refused = end(&thin, QpType::Rc).qp.connect(&peer, &large).unwrap_err();
+    assert!(refused.to_string().contains("this port takes 1024 at most"), "{refused}");
+}

@@ -59,7 +59,8 @@ pub struct AddressHandle {
     pub pd: crate::mr::PdId,
     /// Destination GID.
     pub dgid: Gid,
-    /// Ethernet, IP and UDP headers.
+    /// Ethernet, IP and UDP headers. A UDP source port of 0 stands for that of the QP that sends by the handle
+    /// ([`wire::udp_sport_of_qpn`]).
     pub template: HeaderTemplate,
 }
 

@@ -56,7 +56,7 @@ mod template;
 mod types;
 
 pub use frame::{Frame, FrameError, HEAD_LEN, Network};
-pub use grh_area::{GRH_AREA_LEN, grh_area};
+pub use grh_area::{GRH_AREA_LEN, GrhArea, grh_area};
 pub use header::{
     Aeth, AtomicAckEth, AtomicEth, Bth, CNP_BODY, CREDITS_UNUSED, Deth, ExtHeader, Feth, Ieth, ImmDt,
     NakCode, Rdeth, Reth, Syndrome, XrcEth, credit_code, credits, rnr_timer_ns,

@@ -8,7 +8,7 @@ use common::{Driven, Endpoint, Shape, Side, done, drive, settle, sides};
 use engine::wr::AddressHandle;
 use engine::{DropReason, PdId, QpType, SendOp};
 use std::sync::Arc;
-use wire::{Addressing, Bth, Deth, ExtHeaders, Gid, HeaderTemplate, Mac, Opcode, Psn, QKey, Qpn};
+use wire::{Addressing, Bth, Deth, ExtHeaders, Frame, Gid, HeaderTemplate, Mac, Opcode, Psn, QKey, Qpn};
 use worker::{Command, Drop, LinkConfig};
 
 const GROUP: Gid = Gid::from_v4([239, 77, 1, 1]);
@@ -84,7 +84,7 @@ fn what_we_send_to_a_group_reaches_the_wire_and_our_own_members() {
     let (mut peer, driven) = rig("ours", 64);
     let mr = driven.end.register(0x10, 4096);
     let members: Vec<TestQp> = (1..=3).map(|n| member(&driven, &mr, n as usize % 2, n, QKEY)).collect();
-    let own = Addressing { src: peer.peer.gid, smac: peer.peer.mac, ..to_group(&peer) };
+    let own = Addressing { src: peer.peer.gid, smac: peer.peer.mac, udp_sport: 0, ..to_group(&peer) };
     let template = HeaderTemplate::new(&own).unwrap();
     let ah = Arc::new(AddressHandle { pd: PdId(1), dgid: GROUP, template });
     mr.buffer.write(0, b"to all").unwrap();
@@ -102,6 +102,10 @@ fn what_we_send_to_a_group_reaches_the_wire_and_our_own_members() {
     send(2);
     let sent = peer.receive(1);
     assert_eq!(sent.len(), 1);
+    // The handle leaves the source port to the QP; the iCRC, which covers it, is right.
+    let frame = Frame::parse(&sent[0], sent[0].len()).unwrap();
+    assert_eq!(frame.verify_icrc(&sent[0], [&sent[0][..]]), Ok(()));
+    assert_eq!(frame.udp_sport, wire::udp_sport_of_qpn(numbered(1)));
     for qp in &members {
         assert_eq!(poll_all(&qp.receives).len(), 1, "the sender's own QP is a member as well");
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::Mac;
+use wire::{Mac, RoceVersion};
 
 use crate::net::address::{is_host, is_station};
 use crate::net::{CacheLimits, Prefix, Router};
@@ -19,6 +19,8 @@ pub struct Config {
     pub vlan: Option<u16>,
     /// Addresses in the order of their GIDs. The link-local address is added by itself.
     pub addresses: Vec<Prefix>,
+    /// What is spoken: every GID is there once for each. Empty means RoCE v2.
+    pub gid_types: Vec<RoceVersion>,
     /// Where IPv4 beyond the link goes.
     pub gateway_v4: Option<Ipv4Addr>,
     /// Where IPv6 beyond the link goes.
@@ -37,6 +39,7 @@ impl Config {
             mtu: 1500,
             vlan: None,
             addresses,
+            gid_types: vec![RoceVersion::V2],
             gateway_v4: None,
             gateway_v6: None,
             cache: CacheLimits::default(),

@@ -1,6 +1,7 @@
 //! Prefixes, next hops, source addresses, GIDs, configuration.
 
 use super::*;
+use wire::RoceVersion;
 
 fn router(addresses: &[&str], gateway_v4: Option<&str>, gateway_v6: Option<&str>) -> Router {
     Router {
@@ -83,19 +84,22 @@ fn prefixes_are_read_and_refused() {
 
 #[test]
 fn gids_keep_their_index() {
-    let mut gids = GidTable::new(Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]));
+    let mut gids = GidTable::new(Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]), &[RoceVersion::V2]);
     assert_eq!(gids.get(0).map(|entry| entry.address), Some(ip("fe80::e42:a1ff:fe10:2030")));
     assert_eq!(gids.add(ip("192.0.2.1")), 1);
     assert_eq!(gids.add(ip("2001:db8::1")), 2);
     assert_eq!(gids.add(ip("::ffff:192.0.2.1")), 1, "the same GID");
     let mapped = Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1]);
-    assert_eq!(gids.get(1), Some(GidEntry { gid: mapped, address: ip("192.0.2.1") }));
+    assert_eq!(
+        gids.get(1),
+        Some(GidEntry { gid: mapped, address: ip("192.0.2.1"), gid_type: RoceVersion::V2 })
+    );
     assert_eq!(gids.index_of(mapped), Some(1));
-    assert_eq!(gids.remove(ip("192.0.2.1")), Some(1));
+    assert_eq!(gids.remove(ip("192.0.2.1")), [1]);
     assert_eq!(gids.get(1), None);
     assert_eq!(gids.index_of_address(ip("2001:db8::1")), Some(2), "stays where it was");
     assert_eq!(gids.add(ip("192.0.2.7")), 1, "the hole");
-    assert_eq!(gids.remove(ip("fe80::e42:a1ff:fe10:2030")), None, "the default stays");
+    assert_eq!(gids.remove(ip("fe80::e42:a1ff:fe10:2030")), [0usize; 0], "the default stays");
     assert_eq!(gids.iter().map(|(index, _)| index).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(gids.get(3), None);
 }
@@ -113,4 +117,21 @@ fn a_configuration_that_cannot_work_is_refused() {
     assert_eq!(refused(v4("203.0.113.1")), Some(ConfigError::GatewayOffLink(ip("203.0.113.1"))));
     let gateway_v6 = Some("fe80::fe".parse().unwrap());
     assert_eq!(refused(Config { gateway_v6, ..config() }), None);
+}
+
+/// As a ConnectX has it: every GID twice, v1 then v2.
+#[test]
+fn a_port_that_speaks_both_has_every_gid_twice() {
+    let mac = Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]);
+    let mut gids = GidTable::new(mac, &[RoceVersion::V2, RoceVersion::V1]);
+    assert_eq!(gids.add(ip("192.0.2.1")), 3, "the v2 entry");
+    let types: Vec<_> = gids.iter().map(|(_, entry)| (entry.address.is_ipv4(), entry.gid_type)).collect();
+    let (v1, v2) = (RoceVersion::V1, RoceVersion::V2);
+    assert_eq!(types, [(false, v1), (false, v2), (true, v1), (true, v2)]);
+    assert_eq!(gids.index_of(ip("192.0.2.1").into()), Some(3));
+    assert_eq!(gids.index_of_type(ip("192.0.2.1").into(), v1), Some(2));
+    assert_eq!(gids.remove(ip("192.0.2.1")), [2, 3]);
+    assert!(gids.remove(link_local(mac).into()).is_empty(), "both defaults stay");
+    let only = GidTable::new(mac, &[v1]);
+    assert_eq!((only.default_type(), only.iter().count()), (v1, 1));
 }
