@@ -77,7 +77,7 @@ fn path_mtus_are_agreed_on_or_refused_with_a_sentence() {
     let refused = one.qp.connect(&other.qp.info(&small), &large).unwrap_err();
     assert!(matches!(refused, QpError::PathMtu { asked: Mtu::Mtu4096, most: Mtu::Mtu1024, .. }));
     assert!(refused.to_string().contains("the peer takes 1024 at most"), "{refused}");
-    let (thin, _) = devices(&RingPair { mtu: 1500, ..RingPair::default() });
+    let (thin, _peer) = devices(&RingPair { mtu: 1500, ..RingPair::default() });
     let peer = other.qp.info(&large);
     let refused = end(&thin, QpType::Rc).qp.connect(&peer, &large).unwrap_err();
     assert!(refused.to_string().contains("this port takes 1024 at most"), "{refused}");
