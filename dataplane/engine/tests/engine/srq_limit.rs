@@ -49,9 +49,9 @@ fn of_two_workers_exactly_one_tells() {
 fn posters_workers_and_an_arming_thread_at_once() {
     const EACH: u64 = 30_000;
     const DEPTH: u32 = 16;
-    let (srq, events) = (RecvQueue::shared(3, PdId(1), DEPTH, 1), EventQueue::new(1 << 17));
+    let (srq, events) = (RecvQueue::shared(3, PdId(1), DEPTH, 1), EventQueue::new(16));
     let (taken, sum) = (AtomicU64::new(0), AtomicU64::new(0));
-    let mut armed = 0;
+    let (mut armed, mut told) = (0, 0);
     std::thread::scope(|scope| {
         for poster in 0..2 {
             let srq = &srq;
@@ -79,12 +79,13 @@ fn posters_workers_and_an_arming_thread_at_once() {
         while taken.load(Relaxed) < 2 * EACH {
             assert!(srq.len() <= DEPTH as usize);
             if srq.limit() == 0 {
+                told += std::iter::from_fn(|| events.poll()).count();
                 srq.arm_limit(DEPTH / 2);
                 armed += 1;
             }
         }
     });
-    let told = std::iter::from_fn(|| events.poll()).count();
+    told += std::iter::from_fn(|| events.poll()).count();
     assert_eq!((sum.into_inner(), srq.len(), events.lost()), ((0..2 * EACH).sum(), 0, 0));
     let left_armed = usize::from(srq.limit() != 0);
     assert_eq!(told, armed - left_armed, "{armed} armings");
