@@ -63,7 +63,9 @@ fn a_packet_from_the_wire_reaches_every_member_once() {
     let outsider = member(&driven, &mr, 0, 6, QKEY);
     let other_key = member(&driven, &mr, 1, 7, QKey::new(1));
     members.iter().chain([&other_key]).for_each(|qp| attach(&driven, qp.shared.qpn()));
+    // Attached twice, it gets one copy all the same, though it has room for two.
     attach(&driven, members[0].shared.qpn());
+    members[0].post_recv(9, mr.sge(2000, 200));
     let frame = datagram(&to_group(&peer), UD_SEND_ONLY, Qpn::MULTICAST);
     peer.send(1, &[frame]);
     settle(&[&driven]);
