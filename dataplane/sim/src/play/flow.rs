@@ -262,7 +262,8 @@ impl Flow {
                 let past = region.len.next_multiple_of(8) - u64::from(op.len / 2) / 8 * 8;
                 region.remote(past)
             }
-            (Some(Fault::NoRight), _) => Remote { rkey: self.regions[&Area::Inbox].rkey(), ..right },
+            // Inside of that region, or the range would be what is wrong.
+            (Some(Fault::NoRight), _) => self.regions[&Area::Inbox].remote(0),
             (Some(Fault::Misaligned), _) => Remote { addr: right.addr + 4, ..right },
             _ => right,
         }
@@ -381,6 +382,10 @@ fn lay_out(seed: u64, connection: &Connection, ops: &[Op]) -> (Vec<Spot>, BTreeM
             }
             _ => (Area::Target, take(Area::Target, op.len, gap)),
         });
+        if op.fault == Some(Fault::NoRight) {
+            // The receives' region grants nothing to a peer; it has to be long enough to be what such a request asks for.
+            take(Area::Inbox, op.len, gap);
+        }
         let receive = match op.kind.takes_receive() {
             false => Vec::new(),
             true => {
