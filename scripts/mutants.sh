@@ -26,7 +26,7 @@ printf '| mutant | what it does | caught by |\n| --- | --- | --- |\n'
 for patch in "${patches[@]}"; do
     name=$(basename "$patch" .patch)
     words=$(head -n 1 "$patch")
-    (cd "$copy" && patch --quiet -p1 <"$patch")
+    (cd "$copy" && patch --quiet --no-backup-if-mismatch -p1 <"$patch")
     caught=
     if ! (cd "$copy" && "$root/scripts/cargo.sh" build --quiet -p rockhopper-sim --example seeds 2>"$copy/errors"); then
         caught="does not build: $(head -n 1 "$copy/errors")"
@@ -45,6 +45,6 @@ for patch in "${patches[@]}"; do
         caught="the engine does not return (time limit)"
     fi
     printf '| %s | %s | %s |\n' "${name//_/ }" "$words" "$caught"
-    (cd "$copy" && patch --quiet -R -p1 <"$patch")
+    (cd "$copy" && patch --quiet --no-backup-if-mismatch -R -p1 <"$patch")
 done
 [ "$survived" -eq 0 ]

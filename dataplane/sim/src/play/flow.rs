@@ -258,10 +258,11 @@ impl Flow {
             (Some(Fault::BadRkey), _) => Remote { rkey: RKey::new(NO_KEY), ..right },
             (Some(Fault::StaleKey), Area::Window(_)) => right,
             (Some(Fault::StaleKey), _) => Remote { rkey: RKey::new(right.rkey.value() ^ 0x5A), ..right },
-            (Some(Fault::Range), _) => {
-                let past = region.len.next_multiple_of(8) - u64::from(op.len / 2) / 8 * 8;
-                region.remote(past)
-            }
+            // By one byte, or by half of it; atomics stay aligned.
+            (Some(Fault::Range), _) => match op.kind.is_atomic() || op.id % 2 == 0 {
+                true => region.remote(region.len.next_multiple_of(8) - u64::from(op.len / 2) / 8 * 8),
+                false => region.remote(region.len + 1 - u64::from(op.len)),
+            },
             // Inside of that region, or the range would be what is wrong.
             (Some(Fault::NoRight), _) => self.regions[&Area::Inbox].remote(0),
             (Some(Fault::Misaligned), _) => Remote { addr: right.addr + 4, ..right },
