@@ -259,7 +259,7 @@ impl Flow {
             (Some(Fault::StaleKey), Area::Window(_)) => right,
             (Some(Fault::StaleKey), _) => Remote { rkey: RKey::new(right.rkey.value() ^ 0x5A), ..right },
             // By one byte, or by half of it; atomics stay aligned.
-            (Some(Fault::Range), _) => match op.kind.is_atomic() || op.id % 2 == 0 {
+            (Some(Fault::Range), _) => match op.kind.is_atomic() || op.id.is_multiple_of(2) {
                 true => region.remote(region.len.next_multiple_of(8) - u64::from(op.len / 2) / 8 * 8),
                 false => region.remote(region.len + 1 - u64::from(op.len)),
             },
