@@ -47,8 +47,8 @@ pub(crate) struct Taps {
     checker: Option<Checker>,
 }
 
-/// Rules that are not asked for here. Plans make mistakes on purpose (alignment); the others need to know what had arrived
-/// when something was sent, which nobody does who stands at the senders of a link that loses and delays.
+/// Rules that are not asked for here. Plans break the alignment of atomics on purpose. The other four have fired in worlds, and
+/// it is not yet known of each whether the engine, the checker or where it stands is at fault: until then they are not held.
 const LEFT_OUT: &[Rule] =
     &[Rule::AtomicAlignment, Rule::SequenceNak, Rule::PsnOrder, Rule::RnrDelay, Rule::Msn];
 
