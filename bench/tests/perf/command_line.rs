@@ -41,7 +41,9 @@ fn help_and_version_are_asked_for_and_given() {
     let help = run("--help");
     assert_eq!(help.status.code(), Some(0));
     let text = crate::program::stdout(&help);
-    for word in ["--size", "--qps", "--depth", "--verify", "--loopback", "[default: 18591]"] {
+    for word in
+        ["--size", "--qps", "--depth", "--verify", "--loopback", "[default: 18591; with --peer 18515]"]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
     assert_eq!(run("--version").status.code(), Some(0));

@@ -40,7 +40,7 @@ fn demo_verifies_every_operation_and_measures() {
     assert_eq!(operations.len(), CHECKS);
     assert!(operations.iter().all(|check| check["fault"].is_null() && check["messages"].as_u64() > Some(0)));
     for (transport, network, count) in
-        [("RC", "IPv4", 13), ("RC", "IPv6", 13), ("UC", "IPv6", 4), ("UD", "IPv4", 2)]
+        [("RC", "IPv4", 15), ("RC", "IPv6", 15), ("UC", "IPv6", 4), ("UD", "IPv4", 2)]
     {
         let of = |check: &&Value| check["transport"] == transport && check["network"] == network;
         assert_eq!(operations.iter().filter(of).count(), count, "{transport} {network}");
