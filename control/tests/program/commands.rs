@@ -28,7 +28,7 @@ fn json(bytes: &[u8]) -> Value {
 }
 
 /// What the demo verifies: the operations of each transport over IPv4 and IPv6.
-const CHECKS: usize = 2 * (13 + 4 + 2);
+const CHECKS: usize = 2 * (15 + 4 + 2);
 
 #[test]
 fn demo_verifies_every_operation_and_measures() {
