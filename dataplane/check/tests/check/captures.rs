@@ -45,7 +45,7 @@ fn a_capture_may_begin_anywhere() {
 }
 
 #[test]
-fn a_frame_may_be_doubled_or_come_late() {
+fn a_frame_may_be_doubled() {
     for name in names() {
         let frames = capture(&name);
         for at in 0..frames.len() {
