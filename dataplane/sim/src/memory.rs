@@ -30,6 +30,13 @@ impl VecMemory {
         self.0.borrow()[region.slot as usize].clone().unwrap_or_default()
     }
 
+    /// Some bytes of a region; none when it is gone.
+    pub(crate) fn piece(&self, region: RegionId, range: std::ops::Range<usize>) -> Vec<u8> {
+        let regions = self.0.borrow();
+        let content = regions[region.slot as usize].as_deref().unwrap_or_default();
+        content.get(range).unwrap_or_default().to_vec()
+    }
+
     /// Makes a region one that can persist; as it is now, it has.
     pub fn make_durable(&self, region: RegionId) {
         self.1.borrow_mut().insert(region.slot, self.content(region));

@@ -98,7 +98,7 @@ impl Shrinker {
             for len in [0, 1, mtu, mtu + 1] {
                 let mut plan = self.best.clone();
                 plan.ops[at].len = len;
-                if len < op.len && !op.kind.is_atomic() && self.attempt(plan) {
+                if len < op.len && !op.kind.is_of_eight() && self.attempt(plan) {
                     break;
                 }
             }
@@ -107,6 +107,21 @@ impl Shrinker {
             let mut plan = self.best.clone();
             plan.connections[at].receive_delay_ns = 0;
             self.attempt(plan);
+        }
+        // With receives of their own where they were shared.
+        for at in 0..self.best.connections.len() {
+            let mut plan = self.best.clone();
+            plan.connections[at].shared.clear();
+            self.attempt(plan);
+        }
+        let mut plan = self.best.clone();
+        plan.srq = None;
+        self.attempt(plan);
+        // The more frames are forged, the fewer it takes.
+        for forge in 1..self.best.forge {
+            if self.attempt(Plan { forge, ..self.best.clone() }) {
+                break;
+            }
         }
         let mut plan = self.best.clone();
         plan.events.retain(|event| !matches!(event.what, Happening::Move));

@@ -39,6 +39,28 @@ impl World {
         (one, other)
     }
 
+    /// Two QPs as from [`connect`](Self::connect) or two UD QPs; a side with an SRQ has its receives.
+    pub(crate) fn connect_sides(
+        &mut self,
+        qp_type: QpType,
+        ends: [EndpointId; 2],
+        srqs: [Option<SrqId>; 2],
+        options: &Options,
+    ) -> [QpId; 2] {
+        let [one, other] = [0, 1].map(|side| match srqs[side] {
+            Some(srq) => {
+                let rq = Arc::clone(&self.srqs[srq.0]);
+                self.create_qp_with(ends[side], qp_type, options, rq)
+            }
+            None => self.create_qp(ends[side], qp_type, options),
+        });
+        match qp_type {
+            QpType::Ud => [one, other].into_iter().for_each(|qp| self.ready_ud(qp)),
+            _ => self.join(one, other, options),
+        }
+        [one, other]
+    }
+
     /// A UD QP in RTS with the receives of an SRQ.
     pub fn create_ud_on_srq(&mut self, endpoint: EndpointId, srq: SrqId, options: &Options) -> QpId {
         let rq = Arc::clone(&self.srqs[srq.0]);
@@ -73,7 +95,11 @@ impl World {
 
     /// Posts a send request of an XRC initiator for an SRQ of the peer.
     pub fn post_send_xrc(&mut self, qp: QpId, wr: SendWr, srq: SrqId) -> Result<(), PostError> {
-        let srqn = self.srqn(srq).unwrap_or_default();
+        self.post_send_to(qp, wr, self.srqn(srq).unwrap_or_default())
+    }
+
+    /// The same for any number, one that nobody has perhaps.
+    pub(crate) fn post_send_to(&mut self, qp: QpId, wr: SendWr, srqn: Srqn) -> Result<(), PostError> {
         let ring = self.qps[qp.0].shared.post_send_xrc(wr, srqn)?;
         self.ring(qp, ring);
         Ok(())

@@ -1,22 +1,22 @@
-//! Short stories between requests of an RC connection: keys that come and go, memory that is taken away, mistakes.
+//! Short stories between requests of a reliable connection: keys that come and go, memory that is taken away, mistakes.
 
 use super::Plan;
-use super::parts::{Connection, Fault, Kind, Local, Op, Place, Side};
+use super::parts::{Connection, Fault, Kind, Local, Op, Place, Service, Side};
 use super::random::{Draw, faults_of};
 
 /// Adds some of them to a connection's requests.
 pub(super) fn add(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
-    if draw.one_in(4) {
+    if connection.service == Service::Rc && draw.one_in(4) {
         window(draw, plan, number);
     }
     if draw.one_in(6) {
-        registered_source(draw, plan, number);
+        registered_source(draw, plan, number, connection);
     }
     if draw.one_in(8) {
         doomed(draw, plan, number, connection);
     }
     if draw.one_in(4) {
-        mistake(draw, plan, number);
+        mistake(draw, plan, number, connection);
     }
 }
 
@@ -62,8 +62,8 @@ fn window(draw: &mut Draw, plan: &mut Plan, number: u32) {
 }
 
 /// A side registers memory of its own, sends from there, and invalidates its key.
-fn registered_source(draw: &mut Draw, plan: &mut Plan, number: u32) {
-    let side = draw.pick(&Side::BOTH);
+fn registered_source(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
+    let side = draw.pick(connection.service.senders());
     let register = next(plan, number, side, Kind::RegMr, 0);
     plan.ops.push(register);
     for _ in 0..draw.between(1, 3) {
@@ -86,13 +86,14 @@ fn registered_source(draw: &mut Draw, plan: &mut Plan, number: u32) {
 
 /// Requests that work in memory which an event takes away.
 fn doomed(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
-    let side = draw.pick(&Side::BOTH);
+    let side = draw.pick(connection.service.senders());
     let source = draw.one_in(2);
     for _ in 0..draw.between(2, 8) {
         let kind = if source {
             draw.pick(&[Kind::Send, Kind::Write])
         } else {
-            draw.pick(&[Kind::Write, Kind::Read])
+            let flush = if connection.service == Service::Rc { Kind::Flush } else { Kind::Read };
+            draw.pick(&[Kind::Write, Kind::Read, flush])
         };
         let mut op = next(plan, number, side, kind, draw.between(1, 6 * connection.mtu.min(1024)));
         if source {
@@ -106,19 +107,19 @@ fn doomed(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection
 }
 
 /// Spoils one request.
-fn mistake(draw: &mut Draw, plan: &mut Plan, number: u32) {
+fn mistake(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Connection) {
     let candidates: Vec<usize> = (0..plan.ops.len())
         .filter(|&at| {
             let op = &plan.ops[at];
             let plain = op.local == Local::Own && matches!(op.place, Place::Own | Place::Shared);
-            op.connection == number && plain && op.fault.is_none() && !faults_of(op).is_empty()
+            op.connection == number && plain && op.fault.is_none() && !faults_of(op, connection).is_empty()
         })
         .collect();
     if candidates.is_empty() {
         return;
     }
     let at = draw.pick(&candidates);
-    let fault = draw.pick(faults_of(&plan.ops[at]));
+    let fault = draw.pick(&faults_of(&plan.ops[at], connection));
     let op = &mut plan.ops[at];
     op.fault = Some(fault);
     // An inline request's key is not looked at.

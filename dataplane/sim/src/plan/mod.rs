@@ -9,7 +9,7 @@ mod links;
 mod parts;
 mod random;
 
-pub use parts::{Connection, Event, Fault, Happening, Kind, Local, Op, Place, Service, Side};
+pub use parts::{Connection, Event, Fault, Happening, Kind, Local, Op, Place, Service, Side, Srq};
 pub use random::Choices;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,9 @@ pub struct Plan {
     pub gbps: u32,
     /// Endpoints.
     pub endpoints: u8,
+    /// Receives that QPs share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub srq: Option<Srq>,
     /// Connections, named by their place in this list.
     #[serde(default, rename = "connection", skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<Connection>,
@@ -85,7 +88,13 @@ impl Plan {
         if self.connections.len() > MAX_CONNECTIONS {
             return nonsense(format!("{} connections: at most {MAX_CONNECTIONS}", self.connections.len()));
         }
+        if let Some(srq) = &self.srq {
+            srq.check().map_err(|why| PlanError::Nonsense(format!("srq: {why}")))?;
+        }
         for (number, connection) in self.connections.iter().enumerate() {
+            if self.srq.is_none() && Side::BOTH.into_iter().any(|side| connection.meets_shared(side)) {
+                return nonsense(format!("connection {number}: it uses SRQs, and the plan has no [srq]"));
+            }
             connection
                 .check(self.endpoints)
                 .map_err(|why| PlanError::Nonsense(format!("connection {number}: {why}")))?;

@@ -13,6 +13,45 @@ pub enum Service {
     Uc,
     /// Unreliable datagrams, between two QPs.
     Ud,
+    /// Extended reliable connection: an initiator on side a, a target on side b, and at its endpoint two SRQs, which requests
+    /// name in turn.
+    Xrc,
+}
+
+impl Service {
+    /// Requests are acknowledged, and repeated until they are.
+    pub fn is_reliable(self) -> bool {
+        matches!(self, Service::Rc | Service::Xrc)
+    }
+
+    /// The sides that send requests.
+    pub fn senders(self) -> &'static [Side] {
+        if self == Service::Xrc { &[Side::A] } else { &Side::BOTH }
+    }
+}
+
+/// Receives that several QPs share: each endpoint has such a queue when a plan says how it is, and two for XRC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Srq {
+    /// Places.
+    pub depth: u32,
+    /// Fewer receives than this are told by an event; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub limit: u32,
+    /// A receive is posted so much later than it could be, at most.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub receive_delay_ns: u64,
+}
+
+impl Srq {
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Srq { depth, .. } if !(1..=4096).contains(depth) => Err(format!("depth = {depth}: 1 to 4096")),
+            Srq { depth, limit, .. } if limit > depth => Err(format!("limit = {limit}: 0 to {depth}")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// One end of a connection: the first or the second of its endpoints.
@@ -69,9 +108,17 @@ pub struct Connection {
     /// A receive is posted so much later than it could be, at most.
     #[serde(default, skip_serializing_if = "is_none")]
     pub receive_delay_ns: u64,
+    /// Sides whose QP has the receives of its endpoint's SRQ instead of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Side>,
 }
 
 impl Connection {
+    /// What this side sends meets receives that others use, too.
+    pub fn meets_shared(&self, from: Side) -> bool {
+        self.service == Service::Xrc || self.shared.contains(&from.other())
+    }
+
     /// The path MTU.
     pub fn path_mtu(&self) -> Mtu {
         Mtu::ALL.into_iter().find(|mtu| mtu.bytes() == self.mtu).unwrap_or(Mtu::Mtu1024)
@@ -116,13 +163,15 @@ pub enum Kind {
     Read,
     CompareSwap,
     FetchAdd,
+    AtomicWrite,
+    Flush,
     LocalInv,
     RegMr,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Send,
         Kind::SendImm,
         Kind::SendInv,
@@ -131,6 +180,8 @@ impl Kind {
         Kind::Read,
         Kind::CompareSwap,
         Kind::FetchAdd,
+        Kind::AtomicWrite,
+        Kind::Flush,
         Kind::LocalInv,
         Kind::RegMr,
     ];
@@ -146,6 +197,8 @@ impl Kind {
             Kind::Read => "read",
             Kind::CompareSwap => "compare_swap",
             Kind::FetchAdd => "fetch_add",
+            Kind::AtomicWrite => "atomic_write",
+            Kind::Flush => "flush",
             Kind::LocalInv => "local_inv",
             Kind::RegMr => "reg_mr",
         }
@@ -154,6 +207,11 @@ impl Kind {
     /// Compare and swap, fetch and add.
     pub fn is_atomic(self) -> bool {
         matches!(self, Kind::CompareSwap | Kind::FetchAdd)
+    }
+
+    /// It works on eight aligned bytes: an atomic, or an ATOMIC WRITE.
+    pub fn is_of_eight(self) -> bool {
+        self.is_atomic() || self == Kind::AtomicWrite
     }
 
     /// Any SEND.
@@ -181,6 +239,11 @@ impl Kind {
         self == Kind::Read || self.is_atomic()
     }
 
+    /// Bytes of this side go to the peer.
+    pub fn carries_data(self) -> bool {
+        self.is_send() || self.is_write() || self == Kind::AtomicWrite
+    }
+
     /// Nothing goes on the wire.
     pub fn is_local(self) -> bool {
         matches!(self, Kind::LocalInv | Kind::RegMr)
@@ -205,7 +268,7 @@ pub enum Local {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// At bytes of its own; atomics on one of a few cells of the QP's own.
+    /// At bytes of its own; atomics and ATOMIC WRITEs on one of a few cells of the QP's own.
     Own,
     /// Where this earlier request of the same QP works.
     Over(u32),
@@ -229,7 +292,7 @@ pub enum Fault {
     Range,
     /// A region that does not grant it.
     NoRight,
-    /// An atomic that is not aligned.
+    /// An atomic or ATOMIC WRITE that is not aligned.
     Misaligned,
     /// The receive is shorter than the message.
     ShortReceive,
@@ -241,11 +304,17 @@ pub enum Fault {
     StaleLkey,
     /// An atomic's result needs eight bytes and has other room.
     AtomicLength,
+    /// A FLUSH is to make memory persist that cannot.
+    Volatile,
+    /// A FLUSH to nowhere.
+    NoPlacement,
+    /// XRC: a number that no SRQ has.
+    BadSrqn,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 10] = [
+    pub const ALL: [Fault; 13] = [
         Fault::BadRkey,
         Fault::StaleKey,
         Fault::Range,
@@ -256,6 +325,9 @@ impl Fault {
         Fault::BadLkey,
         Fault::StaleLkey,
         Fault::AtomicLength,
+        Fault::Volatile,
+        Fault::NoPlacement,
+        Fault::BadSrqn,
     ];
 
     /// The requester finds it, and nothing goes on the wire.
@@ -361,27 +433,41 @@ impl Op {
         let offered = match self.kind {
             Kind::Send | Kind::SendImm => true,
             Kind::Write | Kind::WriteImm => service != Service::Ud,
-            _ => service == Service::Rc,
+            Kind::SendInv | Kind::AtomicWrite | Kind::Flush => service == Service::Rc,
+            _ => service.is_reliable(),
         };
         if !offered {
             return Err(format!("{service:?} has no {:?}", self.kind));
         }
+        if !service.senders().contains(&self.from) {
+            return Err("an XRC target, on side b, sends nothing".into());
+        }
+        if connection.meets_shared(self.from)
+            && matches!(self.fault, Some(Fault::ShortReceive | Fault::BadReceive))
+        {
+            return Err(
+                "nobody knows which receive of an SRQ it will meet: its mistake cannot be there".into()
+            );
+        }
+        if self.fault == Some(Fault::BadSrqn) && service != Service::Xrc {
+            return Err(format!("{service:?} requests name no SRQ"));
+        }
         if self.len > LONGEST {
             return Err(format!("len = {}: at most {LONGEST}", self.len));
         }
-        if self.kind.is_atomic() && self.len != 8 {
-            return Err("an atomic has 8 bytes: len = 8".into());
+        if self.kind.is_of_eight() && self.len != 8 {
+            return Err("atomics and ATOMIC WRITE have 8 bytes: len = 8".into());
         }
         if service == Service::Ud && self.len > 4096 {
             return Err("a datagram has at most 4096 bytes".into());
         }
-        if self.inline && (self.len as usize > engine::limits::MAX_INLINE || self.kind.returns_data()) {
+        if self.inline && (self.len as usize > engine::limits::MAX_INLINE || !self.kind.carries_data()) {
             return Err(format!(
-                "at most {} bytes can be inline, and none that come back",
+                "at most {} bytes can be inline, and only those of a SEND or WRITE",
                 engine::limits::MAX_INLINE
             ));
         }
-        if self.len == 0 && self.fault.is_some_and(|fault| fault != Fault::BadReceive) {
+        if self.len == 0 && !matches!(self.fault, None | Some(Fault::BadReceive | Fault::BadSrqn)) {
             return Err("a request of no bytes cannot have this fault".into());
         }
         if matches!(self.kind, Kind::SendInv | Kind::LocalInv) && self.key_of.is_none() {

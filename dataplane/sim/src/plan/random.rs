@@ -1,7 +1,7 @@
 //! Plans from seeds. What is drawn is meant to be small and nasty: short queues, few receives, late ones, requests that
 //! depend on each other, mistakes on purpose, links that do everything at once.
 
-use super::parts::{Connection, Event, Fault, Happening, Kind, Local, Op, Place, Service, Side};
+use super::parts::{Connection, Event, Fault, Happening, Kind, Local, Op, Place, Service, Side, Srq};
 use super::{Plan, episodes, links};
 use engine::limits::MAX_INLINE;
 use rand::rngs::ChaCha8Rng;
@@ -47,7 +47,9 @@ impl Plan {
         let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
         let endpoints = if draw.one_in(4) { 3 } else { 2 };
         let count = draw.pick(&[1, 1, 1, 2, 2, 3]);
-        let connections: Vec<Connection> = (0..count).map(|_| connection(&mut draw, endpoints)).collect();
+        let srq = draw.one_in(3).then(|| srq(&mut draw));
+        let connections: Vec<Connection> =
+            (0..count).map(|_| connection(&mut draw, endpoints, srq.is_some())).collect();
         let impair = links::random(&mut draw);
         let mut plan = Plan {
             seed,
@@ -56,6 +58,7 @@ impl Plan {
             delay_ns: draw.pick(&[200, 1_000, 1_000, 5_000, 40_000]),
             gbps: draw.pick(&[10, 25, 100]),
             endpoints: endpoints as u8,
+            srq,
             connections,
             ops: Vec::new(),
             events: Vec::new(),
@@ -66,22 +69,25 @@ impl Plan {
     }
 }
 
-fn connection(draw: &mut Draw, endpoints: u32) -> Connection {
+fn srq(draw: &mut Draw) -> Srq {
+    let depth = draw.pick(&[1, 2, 3, 4, 8, 16]);
+    Srq { depth, limit: draw.below(depth + 1), receive_delay_ns: draw.pick(&[0, 0, 3_000, 50_000]) }
+}
+
+fn connection(draw: &mut Draw, endpoints: u32, has_srq: bool) -> Connection {
     let a = draw.below(endpoints);
     let b = (a + 1 + draw.below(endpoints - 1)) % endpoints;
     let depth = draw.pick(&[1, 2, 3, 4, 8, 16, 32]);
     let mtu = draw.pick(&[256, 256, 512, 1024, 1024, 2048, 4096]);
+    use Service::{Rc, Uc, Ud, Xrc};
+    let service = match has_srq {
+        true => draw.pick(&[Rc, Rc, Rc, Rc, Uc, Ud, Xrc, Xrc]),
+        false => draw.pick(&[Rc, Rc, Rc, Rc, Rc, Rc, Uc, Ud]),
+    };
+    let shares = |draw: &mut Draw| has_srq && service != Xrc && !draw.one_in(4);
     Connection {
-        service: draw.pick(&[
-            Service::Rc,
-            Service::Rc,
-            Service::Rc,
-            Service::Rc,
-            Service::Rc,
-            Service::Rc,
-            Service::Uc,
-            Service::Ud,
-        ]),
+        service,
+        shared: Side::BOTH.into_iter().filter(|_| shares(draw)).collect(),
         ends: [a as u8, b as u8],
         mtu,
         v6: draw.one_in(3),
@@ -101,12 +107,12 @@ fn requests(draw: &mut Draw, plan: &mut Plan) {
     for (number, connection) in connections.iter().enumerate() {
         let share = draw.between(4, 50 / connections.len() as u32 + 4);
         for _ in 0..share {
-            let from = if draw.one_in(3) { Side::B } else { Side::A };
+            let from = if connection.service != Service::Xrc && draw.one_in(3) { Side::B } else { Side::A };
             let id = plan.ops.len() as u32;
             let op = request(draw, &plan.ops, Op::new(id, number as u32, from, Kind::Send, 0), connection);
             plan.ops.push(op);
         }
-        if connection.service == Service::Rc {
+        if connection.service.is_reliable() {
             episodes::add(draw, plan, number as u32, connection);
         }
     }
@@ -125,6 +131,17 @@ fn request(draw: &mut Draw, before: &[Op], mut op: Op, connection: &Connection) 
             Kind::Read,
             Kind::CompareSwap,
             Kind::FetchAdd,
+            Kind::AtomicWrite,
+            Kind::Flush,
+        ]),
+        Service::Xrc => draw.pick(&[
+            Kind::Send,
+            Kind::SendImm,
+            Kind::Write,
+            Kind::WriteImm,
+            Kind::Read,
+            Kind::CompareSwap,
+            Kind::FetchAdd,
         ]),
         Service::Uc => draw.pick(&[Kind::Send, Kind::SendImm, Kind::Write, Kind::WriteImm]),
         Service::Ud => draw.pick(&[Kind::Send, Kind::SendImm]),
@@ -132,12 +149,12 @@ fn request(draw: &mut Draw, before: &[Op], mut op: Op, connection: &Connection) 
     op.len = length(draw, op.kind, connection);
     op.signaled = !draw.one_in(3);
     op.solicited = op.kind.takes_receive() && draw.one_in(5);
-    op.fenced = connection.service == Service::Rc && draw.one_in(7);
-    op.inline = !op.kind.returns_data() && op.len as usize <= MAX_INLINE && draw.one_in(3);
+    op.fenced = connection.service.is_reliable() && draw.one_in(7);
+    op.inline = op.kind.carries_data() && op.len as usize <= MAX_INLINE && draw.one_in(3);
     if op.kind == Kind::FetchAdd && draw.one_in(3) {
         op.place = Place::Shared;
     }
-    if connection.service == Service::Rc && draw.one_in(4) {
+    if connection.service.is_reliable() && draw.one_in(4) {
         depend(draw, before, &mut op);
     }
     op
@@ -157,7 +174,7 @@ fn depend(draw: &mut Draw, before: &[Op], op: &mut Op) {
     let other = *draw.pick(&earlier);
     match (op.kind, other.kind) {
         // Behind a fence a SEND or WRITE may carry what a READ brought.
-        (kind, Kind::Read) if !kind.returns_data() && draw.one_in(2) => {
+        (kind, Kind::Read) if (kind.is_send() || kind.is_write()) && draw.one_in(2) => {
             (op.local, op.len, op.inline, op.fenced) = (Local::Forward(other.id), other.len, false, true);
         }
         // A WRITE over what is read must not overtake the READ: a fence holds it back.
@@ -165,8 +182,11 @@ fn depend(draw: &mut Draw, before: &[Op], op: &mut Op) {
             (op.place, op.len, op.fenced) = (Place::Over(other.id), other.len, true);
             op.inline &= op.len as usize <= MAX_INLINE;
         }
-        (Kind::Read, Kind::Write | Kind::WriteImm | Kind::Read) => {
+        (Kind::Read | Kind::Flush, Kind::Write | Kind::WriteImm | Kind::Read) => {
             (op.place, op.len) = (Place::Over(other.id), other.len);
+        }
+        (Kind::AtomicWrite, Kind::Write | Kind::WriteImm) if other.len >= 8 => {
+            (op.place, op.fenced) = (Place::Over(other.id), true);
         }
         _ => {}
     }
@@ -174,7 +194,7 @@ fn depend(draw: &mut Draw, before: &[Op], op: &mut Op) {
 
 /// The edges of packets, or anything up to a few packets.
 fn length(draw: &mut Draw, kind: Kind, connection: &Connection) -> u32 {
-    if kind.is_atomic() {
+    if kind.is_of_eight() {
         return 8;
     }
     let mtu = connection.mtu;
@@ -220,8 +240,19 @@ fn events(draw: &mut Draw, plan: &mut Plan) {
     plan.events.sort_by_key(|event| event.at_ns);
 }
 
+/// Faults that a request can have on its connection.
+pub(super) fn faults_of(op: &Op, connection: &Connection) -> Vec<Fault> {
+    let of_receive = |fault: &Fault| matches!(fault, Fault::ShortReceive | Fault::BadReceive);
+    let mut faults = of_kind(op).to_vec();
+    faults.retain(|fault| !(of_receive(fault) && connection.meets_shared(op.from)));
+    if connection.service == Service::Xrc && !op.kind.is_local() {
+        faults.push(Fault::BadSrqn);
+    }
+    faults
+}
+
 /// Faults that a kind of request can have.
-pub(super) fn faults_of(op: &Op) -> &'static [Fault] {
+fn of_kind(op: &Op) -> &'static [Fault] {
     match op.kind {
         Kind::Send | Kind::SendImm if op.len == 0 => &[Fault::BadReceive],
         Kind::Send | Kind::SendImm => &[Fault::ShortReceive, Fault::BadReceive, Fault::BadLkey],
@@ -235,6 +266,23 @@ pub(super) fn faults_of(op: &Op) -> &'static [Fault] {
             Fault::Misaligned,
             Fault::BadLkey,
             Fault::AtomicLength,
+        ],
+        Kind::AtomicWrite => &[
+            Fault::BadRkey,
+            Fault::StaleKey,
+            Fault::Range,
+            Fault::NoRight,
+            Fault::Misaligned,
+            Fault::BadLkey,
+            Fault::AtomicLength,
+        ],
+        Kind::Flush if op.len > 0 => &[
+            Fault::BadRkey,
+            Fault::StaleKey,
+            Fault::Range,
+            Fault::NoRight,
+            Fault::Volatile,
+            Fault::NoPlacement,
         ],
         _ => &[],
     }

@@ -1,19 +1,25 @@
 //! The course of a world: who posts when, what happens when, and when it is over.
 
 use super::flow::{FAST_LEN, Flow, chance, noise, options};
+use super::pool::Pool;
+use super::shared;
 use super::stats::Stats;
 use super::verify;
 use crate::endpoint::{EndpointId, Region};
-use crate::plan::{Connection, Happening, Kind, Plan, Service, Side};
+use crate::plan::{Connection, Fault, Happening, Kind, Plan, Service, Side};
 use crate::qp::QpId;
 use crate::tap::Seen;
 use crate::world::{Step, World};
 use engine::event::EventSource;
-use engine::{Access, Counter, EventKind, Nanos, QpAttr, QpAttrMask, QpState, QpType, WcStatus};
+use engine::{
+    Access, AsyncEvent, Counter, Cqe, EventKind, Nanos, QpAttr, QpAttrMask, QpState, QpType, WcStatus,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run that exchanges so many frames does not end by itself.
 const MANY_FRAMES: u64 = 200_000;
+/// A number that no SRQ has.
+const NO_SRQN: wire::Srqn = wire::Srqn::new(0xFF_FF00);
 /// Connections are made anew so often at most; every time, requests are gone for good.
 const MANY_EPOCHS: usize = 200;
 
@@ -33,6 +39,7 @@ pub(super) struct Stage {
     pub qps: Vec<[QpId; 2]>,
     pub fast: BTreeMap<u32, Region>,
     pub shared: Vec<Region>,
+    pub pools: Vec<Pool>,
     pub fortunes: Vec<Fortune>,
     pub darkness: bool,
     /// Requests that completed with success.
@@ -42,6 +49,8 @@ pub(super) struct Stage {
     /// Originals that fetch-and-adds of the shared counters brought, and how many more may have happened.
     pub counted: Vec<(Vec<u64>, u64)>,
     pub stats: Stats,
+    /// What was found wrong on the way.
+    wrong: Option<String>,
     began: Nanos,
     next_event: usize,
     dark_until: Option<Nanos>,
@@ -75,6 +84,8 @@ impl Stage {
             fast: BTreeMap::new(),
             counted: vec![(Vec::new(), 0); shared.len()],
             shared,
+            pools: shared::pools(&mut world, plan, &endpoints),
+            wrong: None,
             fortunes: vec![Fortune::default(); plan.connections.len()],
             darkness: false,
             done: BTreeSet::new(),
@@ -98,27 +109,51 @@ impl Stage {
         }
         for (number, connection) in plan.connections.iter().enumerate() {
             let [a, b] = connection.ends.map(|end| endpoints[end as usize]);
+            let srqs = Side::BOTH.map(|side| {
+                let pool = self.pools_met(number, side.other()).first().copied();
+                pool.filter(|_| connection.shared.contains(&side)).map(|pool| self.pools[pool].srq)
+            });
+            let met = Side::BOTH.map(|from| self.pools_met(number, from));
             let (options, world) = (options(connection), &mut self.world);
             let qps = match connection.service {
-                Service::Rc => <[QpId; 2]>::from(world.connect(QpType::Rc, a, b, &options)),
-                Service::Uc => world.connect(QpType::Uc, a, b, &options).into(),
-                Service::Ud => [world.create_ud(a, &options), world.create_ud(b, &options)],
+                Service::Rc => world.connect_sides(QpType::Rc, [a, b], srqs, &options),
+                Service::Uc => world.connect_sides(QpType::Uc, [a, b], srqs, &options),
+                Service::Ud => world.connect_sides(QpType::Ud, [a, b], srqs, &options),
+                Service::Xrc => world.connect_xrc(a, b, &options).into(),
             };
             for qp in qps {
                 world.taps.forget(world.qpn(qp), connection.mtu);
             }
             self.qps.push(qps);
-            for side in Side::BOTH {
+            for (side, pools) in Side::BOTH.into_iter().zip(met) {
                 let flow = Flow::new(world, &plan, number, side, qps, &self.fast, &self.shared);
-                self.flows.push(flow);
+                self.flows.push(Flow { pools, ..flow });
             }
         }
+    }
+
+    /// The pools that messages of a connection from one side meet.
+    fn pools_met(&self, number: usize, from: Side) -> Vec<usize> {
+        let connection = &self.plan.connections[number];
+        if !connection.meets_shared(from) || !connection.service.senders().contains(&from) {
+            return Vec::new();
+        }
+        let there = usize::from(connection.ends[from.other() as usize]);
+        let xrc = connection.service == Service::Xrc;
+        let pools = self.pools.iter().enumerate();
+        pools
+            .filter(|(_, pool)| pool.endpoint.0 == there && pool.xrc == xrc)
+            .map(|(number, _)| number)
+            .collect()
     }
 
     /// Everything in the plan, then silence.
     pub fn play(&mut self) -> Result<(), String> {
         for _ in 0..MANY_EPOCHS {
             self.until_rest()?;
+            if let Some(wrong) = self.wrong.take() {
+                return Err(wrong);
+            }
             verify::at_rest(self)?;
             if !self.go_on()? {
                 return verify::at_the_end(self);
@@ -157,7 +192,9 @@ impl Stage {
             .iter()
             .filter(|flow| flow.next_receive_at > self.world.now() && self.wants_receive(flow))
             .map(|flow| flow.next_receive_at);
-        receives.chain(event).chain(self.dark_until).min()
+        let pools =
+            self.pools.iter().filter(|pool| pool.next_at > self.world.now() && pool.wants(&self.world));
+        receives.chain(pools.map(|pool| pool.next_at)).chain(event).chain(self.dark_until).min()
     }
 
     fn connection(&self, flow: &Flow) -> &Connection {
@@ -240,7 +277,17 @@ impl Stage {
                 }
             }
             flow.send_cqes.extend(sends);
-            flow.recv_cqes.extend(receives);
+            if flow.pools.is_empty() {
+                flow.recv_cqes.extend(receives);
+            } else {
+                for cqe in receives {
+                    self.take_shared(number, 0, cqe);
+                }
+            }
+        }
+        pumped |= self.take_of_xrc();
+        for pool in &mut self.pools {
+            pumped |= pool.post(&mut self.world, self.plan.seed);
         }
         for number in 0..self.flows.len() {
             pumped |= self.post_receives(number);
@@ -251,10 +298,63 @@ impl Stage {
         pumped
     }
 
+    /// A receive of one of a flow's pools has completed.
+    fn take_shared(&mut self, number: usize, nth: usize, cqe: Cqe) {
+        let flow = &mut self.flows[number];
+        let pool = &mut self.pools[flow.pools[nth]];
+        self.stats.meet(if pool.xrc { "xrc srq receive" } else { "srq receive" }, 1);
+        let other = pool.latest.replace(number).is_some_and(|latest| latest != number);
+        self.stats.meet("srq used by several", u64::from(other));
+        match pool.complete(&self.world, cqe, nth) {
+            Ok(received) => flow.received.push(received),
+            Err(why) => self.wrong = self.wrong.take().or(Some(why)),
+        }
+    }
+
+    /// Completions of XRC SRQs name the target that each came by.
+    fn take_of_xrc(&mut self) -> bool {
+        let mut any = false;
+        for pool in 0..self.pools.len() {
+            for cqe in self.world.srq_cqes(self.pools[pool].srq) {
+                any = true;
+                let came_by = |flow: &Flow| self.world.qpn(flow.far) == cqe.qpn;
+                let found = self.flows.iter().enumerate().find_map(|(number, flow)| {
+                    let nth = flow.pools.iter().position(|&of| of == pool)?;
+                    came_by(flow).then_some((number, nth))
+                });
+                match found {
+                    Some((number, nth)) => self.take_shared(number, nth, cqe),
+                    None => self.wrong = Some(format!("{cqe:?} in the CQ of an SRQ")),
+                }
+            }
+        }
+        any
+    }
+
+    /// What is told of shared receives.
+    fn hear(&mut self, event: AsyncEvent) {
+        match (event.kind, event.source) {
+            (EventKind::SrqLimitReached, EventSource::Srq(id)) => {
+                if let Some(pool) = self.pools.iter_mut().find(|pool| pool.srq.0 == id as usize) {
+                    pool.told += 1;
+                }
+                self.stats.meet("srq limit reached", 1);
+            }
+            (EventKind::QpLastWqeReached, EventSource::Qp(qpn)) => {
+                for flow in self.flows.iter_mut().filter(|flow| self.world.qpn(flow.far) == qpn) {
+                    flow.last_wqe += 1;
+                }
+                self.stats.meet("last wqe reached", 1);
+            }
+            _ => {}
+        }
+    }
+
     fn take_events(&mut self) -> bool {
         let mut any = false;
         for number in 0..usize::from(self.plan.endpoints) {
             for event in self.world.events(EndpointId(number)) {
+                self.hear(event);
                 let (EventKind::SqDrained, EventSource::Qp(qpn)) = (event.kind, event.source) else {
                     continue;
                 };
@@ -270,7 +370,8 @@ impl Stage {
 
     fn wants_receive(&self, flow: &Flow) -> bool {
         let state = self.world.state(flow.far);
-        flow.awaited < flow.ops.len()
+        flow.pools.is_empty()
+            && flow.awaited < flow.ops.len()
             && !matches!(state, QpState::Err | QpState::Reset)
             && self.world.receives_waiting(flow.far) < self.connection(flow).receives as usize
     }
@@ -312,7 +413,16 @@ impl Stage {
                 return any;
             }
             let wr = flow.send_wr(&self.world, self.plan.seed, flow.posted, &self.fast);
-            if self.world.post_send(flow.near, wr).is_err() {
+            let srqn = match (flow.service, flow.pool_of(op)) {
+                (Service::Xrc, _) if op.fault == Some(Fault::BadSrqn) => Some(NO_SRQN),
+                (Service::Xrc, Some(pool)) => self.world.srqn(self.pools[pool].srq),
+                _ => None,
+            };
+            let posted = match srqn {
+                Some(srqn) => self.world.post_send_to(flow.near, wr, srqn),
+                None => self.world.post_send(flow.near, wr),
+            };
+            if posted.is_err() {
                 return any;
             }
             let flow = &mut self.flows[number];
@@ -370,6 +480,9 @@ impl Stage {
     fn connect_anew(&mut self, number: usize) {
         let connection = self.plan.connections[number].clone();
         self.stats.meet("reconnect", 1);
+        for flow in &self.flows[2 * number..2 * number + 2] {
+            flow.pools.iter().for_each(|&pool| self.pools[pool].lost += 1);
+        }
         self.world.reconnect(self.qps[number], &options(&connection));
         for qp in self.qps[number] {
             self.world.taps.forget(self.world.qpn(qp), connection.mtu);
@@ -426,6 +539,8 @@ impl Flow {
         self.late_posts = 0;
         self.send_cqes.clear();
         self.recv_cqes.clear();
+        self.received.clear();
+        self.last_wqe = 0;
     }
 
     /// Requests whose receives were posted and had not completed when this round began.

@@ -1,12 +1,13 @@
 //! One direction of a connection: its requests, where their bytes lie, and the regions.
 
+use super::pool::Received;
 use crate::endpoint::Region;
 use crate::plan::{Connection, Fault, Kind, Local, Op, Place, Plan, Service, Side};
 use crate::qp::{Options, QKEY, QpId};
 use crate::world::World;
 use engine::limits::UD_GRH_BYTES;
 use engine::wr::{AddressHandle, FastReg, Remote};
-use engine::{Access, Cqe, Nanos, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
+use engine::{Access, Cqe, FlushLevel, Nanos, Placement, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -31,7 +32,9 @@ pub(super) enum Area {
     Inbox,
     /// Far: WRITEs and READs.
     Target,
-    /// Far: atomics.
+    /// What would be left of the target after a loss of power.
+    Kept,
+    /// Far: atomics and ATOMIC WRITEs.
     Cells,
     /// Far: WRITEs and READs until an event takes it away.
     DoomedTarget,
@@ -80,6 +83,11 @@ pub(super) struct Flow {
     pub late_posts: usize,
     pub send_cqes: Vec<Cqe>,
     pub recv_cqes: Vec<Cqe>,
+    /// Where the peer's receives are shared: the plan's pools that they come from, and what has come.
+    pub pools: Vec<usize>,
+    pub received: Vec<Received>,
+    /// Events that tell that no receive of an SRQ will complete any more.
+    pub last_wqe: u64,
 }
 
 /// Bytes without pattern, from the seed and a name.
@@ -91,7 +99,12 @@ pub(super) fn noise(seed: u64, name: u64, len: usize) -> Vec<u8> {
 
 /// A small number that follows from the seed and a request.
 pub(super) fn chance(seed: u64, op: &Op, what: u64, end: u64) -> u64 {
-    let mixed = (seed ^ u64::from(op.id) << 8 ^ what).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    chance_of(seed, op.id.into(), what, end)
+}
+
+/// The same for anything that has a number.
+pub(super) fn chance_of(seed: u64, number: u64, what: u64, end: u64) -> u64 {
+    let mixed = (seed ^ number << 8 ^ what).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (mixed ^ mixed >> 32) % end.max(1)
 }
 
@@ -111,7 +124,7 @@ impl Flow {
         let ops: Vec<Op> = plan.ops.iter().filter(mine).copied().collect();
         let near = qps[side as usize];
         let far = qps[side.other() as usize];
-        let (spots, sizes) = lay_out(seed, connection, &ops);
+        let (spots, sizes) = lay_out(seed, connection, &ops, connection.meets_shared(side));
         let mut regions = BTreeMap::new();
         let (at, there) = (world.endpoint_of(near), world.endpoint_of(far));
         let write = Access::LOCAL_WRITE;
@@ -121,9 +134,13 @@ impl Flow {
                 Area::Back => (at, write),
                 Area::Inbox => (there, write),
                 Area::Target | Area::DoomedTarget => {
-                    (there, write | Access::REMOTE_WRITE | Access::REMOTE_READ)
+                    (there, write | Access::REMOTE_WRITE | Access::REMOTE_READ | Placement::all().rights())
                 }
-                Area::Cells => (there, write | Access::REMOTE_ATOMIC),
+                Area::Cells => {
+                    (there, write | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC | Access::FLUSH_PERSISTENT)
+                }
+                // Registered with the target.
+                Area::Kept => continue,
                 Area::Registered(id) | Area::Window(id) => {
                     regions.extend(fast.get(&id).map(|region| (area, region.clone())));
                     continue;
@@ -136,12 +153,18 @@ impl Flow {
             let name = (number as u64) << 16 | (side as u64) << 8 | name_of(area);
             let content =
                 if area == Area::Cells { vec![0; size as usize] } else { noise(seed, name, size as usize) };
+            if area == Area::Target && sizes.contains_key(&Area::Kept) {
+                let region = world.register_durable(endpoint, content, access);
+                regions.insert(Area::Kept, region.clone());
+                regions.insert(area, region);
+                continue;
+            }
             regions.insert(area, world.register(endpoint, content, access));
         }
         let shadow = regions
             .iter()
             .filter(|&(&area, _)| area != Area::Shared)
-            .map(|(&area, region)| (area, world.content(region)))
+            .map(|(&area, region)| (area, content(world, area, region)))
             .collect();
         let ah = (connection.service == Service::Ud)
             .then(|| world.address_handle(at, there, &options(connection)));
@@ -164,6 +187,9 @@ impl Flow {
             late_posts: 0,
             send_cqes: Vec::new(),
             recv_cqes: Vec::new(),
+            pools: Vec::new(),
+            received: Vec::new(),
+            last_wqe: 0,
         }
     }
 
@@ -202,6 +228,11 @@ impl Flow {
                 SendOp::CompareSwap { remote, compare, swap }
             }
             (Kind::FetchAdd, _) => SendOp::FetchAdd { remote, add: operands(seed, op).0 },
+            (Kind::AtomicWrite, _) => SendOp::AtomicWrite(remote),
+            (Kind::Flush, _) => {
+                let (placement, level) = flushed(seed, op);
+                SendOp::Flush { remote, len: op.len, placement, level }
+            }
             (Kind::LocalInv, _) => SendOp::LocalInv(key_of(op.key_of)),
             (Kind::RegMr, _) => match fast.get(&op.id) {
                 Some(region) => SendOp::RegMr(Arc::new(registration(region))),
@@ -217,7 +248,7 @@ impl Flow {
 
     fn data(&self, world: &World, at: usize) -> WrData {
         let op = &self.ops[at];
-        if op.kind.is_local() {
+        if op.kind.is_local() || op.kind == Kind::Flush {
             return WrData::Sges(Default::default());
         }
         let (area, pieces) = &self.spots[at].local;
@@ -259,12 +290,13 @@ impl Flow {
             (Some(Fault::StaleKey), Area::Window(_)) => right,
             (Some(Fault::StaleKey), _) => Remote { rkey: RKey::new(right.rkey.value() ^ 0x5A), ..right },
             // By one byte, or by half of it; atomics stay aligned.
-            (Some(Fault::Range), _) => match op.kind.is_atomic() || op.id.is_multiple_of(2) {
+            (Some(Fault::Range), _) => match op.kind.is_of_eight() || op.id.is_multiple_of(2) {
                 true => region.remote(region.len.next_multiple_of(8) - u64::from(op.len / 2) / 8 * 8),
                 false => region.remote(region.len + 1 - u64::from(op.len)),
             },
             // Inside of that region, or the range would be what is wrong.
             (Some(Fault::NoRight), _) => self.regions[&Area::Inbox].remote(0),
+            (Some(Fault::Volatile), _) => self.regions[&Area::Cells].remote(0),
             (Some(Fault::Misaligned), _) => Remote { addr: right.addr + 4, ..right },
             _ => right,
         }
@@ -281,6 +313,28 @@ pub(super) fn operands(seed: u64, op: &Op) -> (u64, u64) {
     match op.place {
         Place::Shared => (1, 0),
         _ => (chance(seed, op, 1, 3), chance(seed, op, 2, 3)),
+    }
+}
+
+/// How far a FLUSH goes, and what it is about.
+pub(super) fn flushed(seed: u64, op: &Op) -> (Placement, FlushLevel) {
+    let all = [Placement::GLOBAL, Placement::PERSISTENT, Placement::all(), Placement::PERSISTENT];
+    let whole = op.fault != Some(Fault::Range) && chance(seed, op, 13, 4) == 0;
+    let level = if whole { FlushLevel::Region } else { FlushLevel::Range };
+    match (op.fault, op.place) {
+        (Some(Fault::NoPlacement), _) => (Placement::empty(), level),
+        // Whatever the range.
+        (Some(Fault::Volatile), _) => (Placement::PERSISTENT, FlushLevel::Region),
+        (_, Place::Doomed) => (Placement::GLOBAL, level),
+        _ => (all[chance(seed, op, 14, 4) as usize], level),
+    }
+}
+
+/// The bytes of a region, or what would be left of them.
+pub(super) fn content(world: &World, area: Area, region: &Region) -> Vec<u8> {
+    match area {
+        Area::Kept => world.memory(region.endpoint).after_power_loss(region.id).unwrap_or_default(),
+        _ => world.content(region),
     }
 }
 
@@ -325,12 +379,12 @@ fn name_of(area: Area) -> u64 {
         Area::Inbox => 4,
         Area::Target => 5,
         Area::DoomedTarget => 6,
-        Area::Cells | Area::Registered(_) | Area::Window(_) | Area::Shared => 7,
+        Area::Cells | Area::Kept | Area::Registered(_) | Area::Window(_) | Area::Shared => 7,
     }
 }
 
 /// Gives each request places of its own, with gaps, and tells how long each region has to be.
-fn lay_out(seed: u64, connection: &Connection, ops: &[Op]) -> (Vec<Spot>, BTreeMap<Area, u64>) {
+fn lay_out(seed: u64, connection: &Connection, ops: &[Op], pooled: bool) -> (Vec<Spot>, BTreeMap<Area, u64>) {
     let mut ends: BTreeMap<Area, u64> = [(Area::Out, 0), (Area::Inbox, 0), (Area::Target, 0)].into();
     let mut take = |area: Area, len: u32, gap: u64| {
         let end = ends.entry(area).or_default();
@@ -355,8 +409,8 @@ fn lay_out(seed: u64, connection: &Connection, ops: &[Op]) -> (Vec<Spot>, BTreeM
             _ => None,
         };
         let local = forwarded.unwrap_or_else(|| {
-            let count = if op.kind.is_atomic() { 1 } else { 1 + chance(seed, op, 4, 4) };
-            let mut left = op.len;
+            let count = if op.kind.is_of_eight() { 1 } else { 1 + chance(seed, op, 4, 4) };
+            let mut left = if op.kind.carries_data() || op.kind.returns_data() { op.len } else { 0 };
             let pieces = (1..=count).map(|nth| {
                 let piece =
                     if nth == count { left } else { chance(seed, op, 5 + nth, u64::from(left) + 1) as u32 };
@@ -377,7 +431,7 @@ fn lay_out(seed: u64, connection: &Connection, ops: &[Op]) -> (Vec<Spot>, BTreeM
                 take(Area::Shared, 0, 0);
                 (Area::Shared, 0)
             }
-            _ if op.kind.is_atomic() => {
+            _ if op.kind.is_of_eight() => {
                 take(Area::Cells, 0, 0);
                 (Area::Cells, 8 * chance(seed, op, 9, CELLS))
             }
@@ -387,12 +441,17 @@ fn lay_out(seed: u64, connection: &Connection, ops: &[Op]) -> (Vec<Spot>, BTreeM
             // The receives' region grants nothing to a peer; it has to be long enough to be what such a request asks for.
             take(Area::Inbox, op.len, gap);
         }
-        let receive = match op.kind.takes_receive() {
+        if op.kind == Kind::Flush {
+            // Not only for FLUSHes of the target: some are about the cells by mistake.
+            take(Area::Kept, 0, 0);
+            take(Area::Cells, 0, 0);
+        }
+        let receive = match op.kind.takes_receive() && !pooled {
             false => Vec::new(),
             true => {
                 let room = match (op.fault, connection.service) {
                     (Some(Fault::ShortReceive), _) => op.len.saturating_sub(1),
-                    (_, Service::Rc) => op.len + 1 + chance(seed, op, 10, 20) as u32,
+                    (_, Service::Rc | Service::Xrc) => op.len + 1 + chance(seed, op, 10, 20) as u32,
                     (_, Service::Uc) => longest,
                     (_, Service::Ud) => longest + UD_GRH_BYTES,
                 };

@@ -7,7 +7,9 @@
 mod drive;
 mod flow;
 mod model;
+mod pool;
 mod receives;
+mod shared;
 mod stats;
 mod verify;
 

@@ -1,7 +1,8 @@
 //! What a request does to memory, as the model has it: one after the other, in the order of posting.
 
-use super::flow::{Area, Flow, Pieces, gather, operands};
+use super::flow::{Area, Flow, Pieces, flushed, gather, operands};
 use crate::plan::{Kind, Place};
+use engine::{FlushLevel, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that a request puts somewhere.
@@ -24,13 +25,24 @@ pub(super) fn effects(
     let (area, offset) = spot.remote;
     match op.kind {
         Kind::LocalInv | Kind::RegMr => Vec::new(),
+        // The receives of a shared queue are looked at one by one.
+        Kind::Send | Kind::SendImm | Kind::SendInv if !flow.pools.is_empty() => Vec::new(),
         Kind::Send | Kind::SendImm | Kind::SendInv => {
             spread(Area::Inbox, &spot.receive, &gather(bytes_of(spot.local.0), &spot.local.1))
         }
-        Kind::Write | Kind::WriteImm => {
+        Kind::Write | Kind::WriteImm | Kind::AtomicWrite => {
             vec![(area, offset, gather(bytes_of(spot.local.0), &spot.local.1))]
         }
         Kind::Read => spread(spot.local.0, &spot.local.1, &gather(bytes_of(area), &vec![(offset, op.len)])),
+        // Nobody can see what else a FLUSH does.
+        Kind::Flush if area == Area::Target => match flushed(seed, op) {
+            (placement, _) if !placement.contains(Placement::PERSISTENT) => Vec::new(),
+            (_, FlushLevel::Region) => changed(bytes_of(area), bytes_of(Area::Kept)),
+            (_, FlushLevel::Range) => {
+                vec![(Area::Kept, offset, gather(bytes_of(area), &vec![(offset, op.len)]))]
+            }
+        },
+        Kind::Flush => Vec::new(),
         Kind::CompareSwap | Kind::FetchAdd if op.place == Place::Shared => {
             spread(spot.local.0, &spot.local.1, &actual(spot.local.0, &spot.local.1))
         }
@@ -47,6 +59,18 @@ pub(super) fn effects(
             all
         }
     }
+}
+
+/// What persists when a whole region is to: what had not.
+fn changed(now: &[u8], kept: &[u8]) -> Vec<Effect> {
+    let mut all: Vec<Effect> = Vec::new();
+    for (at, (&new, _)) in (0..).zip(now.iter().zip(kept)).filter(|(_, (new, old))| new != old) {
+        match all.last_mut() {
+            Some((_, from, bytes)) if *from + bytes.len() as u64 == at => bytes.push(new),
+            _ => all.push((Area::Kept, at, vec![new])),
+        }
+    }
+    all
 }
 
 /// Puts effects into the shadow.

@@ -2,12 +2,16 @@
 
 use super::drive::Stage;
 use super::flow::{Flow, gather, imm, registered_key};
+use super::shared;
 use super::verify::Progress;
 use crate::plan::{Fault, Kind, Op, Service};
 use engine::limits::UD_GRH_BYTES;
 use engine::{Cqe, DropReason, QpState, WcOpcode, WcStatus};
 
 pub(super) fn check(stage: &Stage, flow: &Flow, progress: &Progress) -> Result<(), String> {
+    if !flow.pools.is_empty() {
+        return shared::check(stage, flow, progress);
+    }
     let posted: Vec<usize> = flow.receives_posted().collect();
     let good = flow.recv_cqes.iter().take_while(|cqe| cqe.status == WcStatus::Success).count();
     for (cqe, &at) in flow.recv_cqes.iter().zip(&posted) {
@@ -22,8 +26,16 @@ pub(super) fn check(stage: &Stage, flow: &Flow, progress: &Progress) -> Result<(
         return Err(format!("{} receives were posted, {} completed", posted.len(), flow.recv_cqes.len()));
     }
     match flow.service {
-        Service::Rc => reliable(stage, flow, progress, &posted, good)?,
-        Service::Uc | Service::Ud => unreliable(stage, flow, &posted, good)?,
+        Service::Rc | Service::Xrc => reliable(stage, flow, progress, &posted, good)?,
+        Service::Uc | Service::Ud => {
+            let inbox = stage.world.content(&flow.regions[&super::flow::Area::Inbox]);
+            let header = if flow.service == Service::Ud { UD_GRH_BYTES as usize } else { 0 };
+            let messages = flow.recv_cqes[..good].iter().zip(&posted).map(|(cqe, &at)| Message {
+                cqe,
+                bytes: gather(&inbox, &flow.spots[at].receive).split_off(header),
+            });
+            unreliable(stage, flow, messages.collect())?;
+        }
     }
     the_rest(stage, flow, progress, &posted, good)
 }
@@ -53,15 +65,20 @@ fn reliable(
     Ok(())
 }
 
+/// A receive that completed, and what is in it.
+pub(super) struct Message<'a> {
+    pub cqe: &'a Cqe,
+    pub bytes: Vec<u8>,
+}
+
 /// UC, UD: each receive has one of the messages, whole; on UC in order and once, and without harm all of them.
-fn unreliable(stage: &Stage, flow: &Flow, posted: &[usize], good: usize) -> Result<(), String> {
+pub(super) fn unreliable(stage: &Stage, flow: &Flow, messages: Vec<Message<'_>>) -> Result<(), String> {
     let harmed = stage.world.taps.harmed(stage.world.qpn(flow.far)) > 0 || stage.darkness;
-    let inbox = stage.world.content(&flow.regions[&super::flow::Area::Inbox]);
+    let good = messages.len();
     let mut next = flow.start;
-    for (cqe, &at) in flow.recv_cqes[..good].iter().zip(posted) {
+    for Message { cqe, bytes } in messages {
         let from = if harmed { flow.start } else { next };
-        let received = gather(&inbox, &flow.spots[at].receive);
-        let found = (from..flow.posted).find(|&at| is_message(stage, flow, cqe, at, &received));
+        let found = (from..flow.posted).find(|&at| is_message(stage, flow, cqe, at, &bytes));
         next = found.ok_or_else(|| format!("{cqe:?} is no message that was sent"))? + 1;
     }
     let taking = flow.ops[flow.start..flow.posted].iter().filter(|op| op.kind.takes_receive()).count();
@@ -85,16 +102,19 @@ fn is_message(stage: &Stage, flow: &Flow, cqe: &Cqe, at: usize, received: &[u8])
     }
     let (area, pieces) = &flow.spots[at].local;
     let sent = gather(&stage.world.content(&flow.regions[area]), pieces);
-    let header = if flow.service == Service::Ud { UD_GRH_BYTES as usize } else { 0 };
-    op.kind == Kind::WriteImm || received.get(header..).is_some_and(|bytes| bytes.starts_with(&sent))
+    op.kind == Kind::WriteImm || received.starts_with(&sent)
 }
 
 /// Whether a completion says what this message's must.
-fn tells_of(stage: &Stage, flow: &Flow, cqe: &Cqe, op: &Op) -> bool {
+pub(super) fn tells_of(stage: &Stage, flow: &Flow, cqe: &Cqe, op: &Op) -> bool {
     let ud = flow.service == Service::Ud;
     let opcode = if op.kind == Kind::WriteImm { WcOpcode::RecvRdmaWithImm } else { WcOpcode::Recv };
     let invalidated = match op.kind {
         Kind::SendInv => op.key_of.and_then(|id| stage.fast.get(&id)).map(registered_key),
+        _ => None,
+    };
+    let srqn = match flow.service {
+        Service::Xrc => flow.pool_of(op).and_then(|pool| stage.world.srqn(stage.pools[pool].srq)),
         _ => None,
     };
     cqe.opcode == opcode
@@ -103,6 +123,7 @@ fn tells_of(stage: &Stage, flow: &Flow, cqe: &Cqe, op: &Op) -> bool {
         && cqe.solicited == op.solicited
         && cqe.has_grh == ud
         && cqe.invalidated == invalidated
+        && cqe.srqn == srqn
         && cqe.qpn == stage.world.qpn(flow.far)
         && (!ud || cqe.src_qp == stage.world.qpn(flow.near))
 }
@@ -146,7 +167,7 @@ fn the_rest(
     let waiting = posted.len() - flow.recv_cqes.len();
     let held = waiting.wrapping_sub(stage.world.receives_waiting(flow.far));
     // One may be taken by a message that did not come to its end.
-    let broken = progress.error.is_some() || flow.service != Service::Rc;
+    let broken = progress.error.is_some() || !flow.service.is_reliable();
     if held > usize::from(broken) {
         return Err(format!("{waiting} receives are left, {} wait", stage.world.receives_waiting(flow.far)));
     }

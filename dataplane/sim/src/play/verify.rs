@@ -2,10 +2,10 @@
 //! explains; memory is what the model says, byte by byte. At the end: silence, and nothing is held on to.
 
 use super::drive::Stage;
-use super::flow::{Area, Flow, Pieces, gather};
+use super::flow::{Area, Flow, Pieces, content, gather};
 use super::model::{self, Maybe};
-use super::receives;
-use crate::plan::{Fault, Kind, Local, Op, Place, Service};
+use super::{receives, shared};
+use crate::plan::{Fault, Kind, Local, Op, Place};
 use crate::world::Step;
 use engine::{Counter, Nanos, QpState, WcOpcode, WcStatus};
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ pub(super) fn at_rest(stage: &mut Stage) -> Result<(), String> {
         }
         receives::check(stage, flow, progress).map_err(told)?;
     }
+    shared::pools_at_rest(stage, &all)?;
     for (number, progress) in all.iter().enumerate() {
         count(stage, number, progress);
         memory(stage, number, progress)?;
@@ -104,6 +105,8 @@ fn opcode(kind: Kind) -> WcOpcode {
         Kind::Read => WcOpcode::RdmaRead,
         Kind::CompareSwap => WcOpcode::CompSwap,
         Kind::FetchAdd => WcOpcode::FetchAdd,
+        Kind::AtomicWrite => WcOpcode::AtomicWrite,
+        Kind::Flush => WcOpcode::Flush,
         Kind::LocalInv => WcOpcode::LocalInv,
         Kind::RegMr => WcOpcode::RegMr,
     }
@@ -142,10 +145,17 @@ fn is_explained(
         }
         WcStatus::LocLenErr => op.fault == Some(Fault::AtomicLength),
         WcStatus::RemAccessErr => {
-            matches!(op.fault, Some(Fault::BadRkey | Fault::StaleKey | Fault::Range | Fault::NoRight))
-                || (op.place == Place::Doomed && fortune.lost_target[near])
+            matches!(
+                op.fault,
+                Some(Fault::BadRkey | Fault::StaleKey | Fault::Range | Fault::NoRight | Fault::Volatile)
+            ) || (op.place == Place::Doomed && fortune.lost_target[near])
         }
-        WcStatus::RemInvReqErr => matches!(op.fault, Some(Fault::Misaligned | Fault::ShortReceive)),
+        WcStatus::RemInvReqErr => {
+            matches!(
+                op.fault,
+                Some(Fault::Misaligned | Fault::ShortReceive | Fault::NoPlacement | Fault::BadSrqn)
+            )
+        }
         WcStatus::RemOpErr => op.fault == Some(Fault::BadReceive),
         _ => false,
     };
@@ -200,8 +210,12 @@ fn memory(stage: &mut Stage, number: usize, progress: &Progress) -> Result<(), S
     };
     let mut shadow = flow.shadow.clone();
     let mut maybe = Maybe::new();
-    let reliable = flow.service == Service::Rc;
+    let reliable = flow.service.is_reliable();
     for at in flow.start..progress.maybe {
+        if reliable && !flow.pools.is_empty() && flow.ops[at].kind.is_send() {
+            let (area, pieces) = &flow.spots[at].local;
+            shared::message(flow, at, &gather(&shadow[area], pieces))?;
+        }
         let effects = model::effects(flow, seed, at, &shadow, actual);
         if at >= progress.done || !reliable {
             // What was there before may be there still.
@@ -226,7 +240,7 @@ fn memory(stage: &mut Stage, number: usize, progress: &Progress) -> Result<(), S
         if area == Area::Shared || (area == Area::Inbox && !reliable) {
             continue;
         }
-        let is = world.content(region);
+        let is = content(world, area, region);
         let Some(should) = shadow.get(&area).filter(|_| !is.is_empty()) else { continue };
         for (at, (is, should)) in is.iter().zip(should).enumerate() {
             let allowed =
@@ -241,7 +255,7 @@ fn memory(stage: &mut Stage, number: usize, progress: &Progress) -> Result<(), S
         }
     }
     let contents: BTreeMap<Area, Vec<u8>> =
-        flow.shadow.keys().map(|&area| (area, world.content(&flow.regions[&area]))).collect();
+        flow.shadow.keys().map(|&area| (area, content(world, area, &flow.regions[&area]))).collect();
     note_shared(stage, number, progress);
     stage.flows[number].shadow = contents;
     Ok(())
@@ -253,6 +267,7 @@ fn whose(flow: &Flow, area: Area, at: u64) -> String {
     let found = flow.ops.iter().zip(&flow.spots).find(|(op, spot)| {
         (spot.local.0 == area && spot.local.1.iter().copied().any(covers))
             || (spot.remote.0 == area && covers((spot.remote.1, op.len)))
+            || (area == Area::Kept && op.kind == Kind::Flush && covers((spot.remote.1, op.len)))
             || (area == Area::Inbox && spot.receive.iter().copied().any(covers))
     });
     found.map_or("which belongs to no request".into(), |(op, _)| format!("which belongs to op {}", op.id))

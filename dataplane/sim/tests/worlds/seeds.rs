@@ -29,6 +29,18 @@ fn missed(totals: &Totals) -> Vec<String> {
     wanted.extend(Kind::ALL.map(|kind| format!("rc {}", kind.word())));
     wanted.extend(["send", "send_imm", "write", "write_imm"].map(|kind| format!("uc {kind}")));
     wanted.extend(["send", "send_imm"].map(|kind| format!("ud {kind}")));
+    let of_xrc = [
+        "send",
+        "send_imm",
+        "write",
+        "write_imm",
+        "read",
+        "compare_swap",
+        "fetch_add",
+        "local_inv",
+        "reg_mr",
+    ];
+    wanted.extend(of_xrc.map(|kind| format!("xrc {kind}")));
     wanted.extend(Fault::ALL.map(|fault| format!("fault {fault:?}")));
     let statuses = [
         "LocLenErr",
@@ -51,6 +63,11 @@ fn missed(totals: &Totals) -> Vec<String> {
         "reconnect",
         "read restarted in the middle",
         "atomic replayed",
+        "srq receive",
+        "xrc srq receive",
+        "srq used by several",
+        "srq limit reached",
+        "last wqe reached",
     ];
     wanted.extend(signs.map(str::to_owned));
     let paths = [
