@@ -9,19 +9,21 @@ mod bytes;
 mod dialogue;
 mod packets;
 mod plain;
+mod setup;
 
 pub use dialogue::{live_engine, requester, responder};
-pub use plain::{checker, impair_plan, wire_parser};
+pub use plain::{capture, checker, impair_plan, wire_parser};
 
 /// A property, by the name of its target and its corpus.
 pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const ALL: [Property; 6] = [
+pub const ALL: [Property; 7] = [
     ("live_engine", live_engine),
     ("responder", responder),
     ("requester", requester),
     ("wire_parser", wire_parser),
     ("impair_plan", impair_plan),
     ("checker", checker),
+    ("capture", capture),
 ];

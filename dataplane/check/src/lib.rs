@@ -11,6 +11,7 @@
 //! | to … | use |
 //! | --- | --- |
 //! | check frames | [`Checker::on_frame`], then [`Checker::finish`] |
+//! | read a capture file | [`capture::each_frame`], then [`Checker::on_cut_frame`] |
 //! | check a capture of another link type | [`link::ethernet`] first |
 //! | tell of a connection that was made outside the capture | [`Checker::connect`] |
 //! | see the rules | [`Rule::ALL`] |
@@ -35,6 +36,7 @@
 #![warn(missing_docs)]
 
 mod answers;
+pub mod capture;
 mod checker;
 mod cm;
 mod half;

@@ -291,6 +291,18 @@ impl Rig {
         Rig::build(QPN, qp_type, state, attr, own_receives(depth), depth, cqes)
     }
 
+    /// As [`with_capacities`](Self::with_capacities), with any receive queue.
+    pub fn with_queues(
+        qp_type: QpType,
+        state: QpState,
+        attr: QpAttr,
+        rq: &Arc<RecvQueue>,
+        depth: u32,
+        cqes: usize,
+    ) -> Rig {
+        Rig::build(QPN, qp_type, state, attr, Arc::clone(rq), depth, cqes)
+    }
+
     fn build(
         qpn: Qpn,
         qp_type: QpType,
