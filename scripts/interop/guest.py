@@ -29,6 +29,7 @@ class Guest:
 
     def __enter__(self):
         subprocess.run([SCRIPT, "start", self.name, "--mtu", str(self.mtu)], check=True)
+        self.pid = int(subprocess.run([SCRIPT, "pid", self.name], check=True, stdout=subprocess.PIPE, text=True).stdout)
         self.enter()
         # Threads begin in the namespace of the one that starts them.
         self.beat.start()
@@ -71,6 +72,20 @@ class Guest:
         if status:
             raise RuntimeError(f"in the guest, {script!r} ended with {status}: {said.decode(errors='replace')[-300:]}")
         return said.decode(errors="replace")
+
+    def answers(self):
+        """Whether it still does something."""
+        try:
+            return self.run("true", 5)[0] == 0
+        except channel.Silent:
+            return False
+
+    def waited(self):
+        """Seconds that its kernel, a process here, could run and got no processor; 0 where this machine does not count them."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, IndexError):
+            return 0.0
 
     def memory(self, program, address, length):
         """Bytes in the memory of a program that `background` started."""

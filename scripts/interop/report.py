@@ -24,6 +24,10 @@ def count(results):
     return f"{passed}/{len(results)}" if results else "-"
 
 
+def seconds_of(results):
+    return f"{sum(result['seconds'] for result in results):.0f}"
+
+
 def group(results, key):
     groups = {}
     for result in results:
@@ -33,22 +37,23 @@ def group(results, key):
 
 def clean_table(results):
     columns = [(v6, mtu) for mtu in (1500, 9000) for v6 in (False, True)]
-    lines = ["| Linux program | service | Rockhopper is | sizes | QPs | IPv4, MTU 1024 | IPv6, MTU 1024 | IPv4, MTU 4096 | IPv6, MTU 4096 | data compared |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines = ["| Linux program | service | Rockhopper is | sizes | QPs | IPv4, MTU 1024 | IPv6, MTU 1024 | IPv4, MTU 4096 | IPv6, MTU 4096 | data compared | seconds |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for (program, service, role), some in group(results, lambda row: (row.program, row.service, row.role)).items():
         sizes = ", ".join(size_of(size) for size in sorted({result["row"].size for result in some}))
         qps = ", ".join(str(qps) for qps in sorted({result["row"].qps for result in some}))
         cells = [count([r for r in some if (r["row"].v6, r["row"].mtu) == column]) for column in columns]
-        lines.append(f"| `{program}` | {service} | {role} | {sizes} | {qps} | {' | '.join(cells)} | {seen(some)} |")
+        lines.append(f"| `{program}` | {service} | {role} | {sizes} | {qps} | {' | '.join(cells)} | {seen(some)} | {seconds_of(some)} |")
     return lines
 
 
 def impaired_table(results):
-    lines = ["| impairment of our port | program | as client | as server | packets sent again |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| impairment of our port | program | as client | as server | packets sent again here | duplicates, gaps and retries at the peer | seconds |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
     for (plan, program), some in group(results, lambda row: (row.impair, row.program)).items():
         roles = [count([r for r in some if r["row"].role == role]) for role in ("client", "server")]
-        again = sum(result.get("retransmitted", 0) for result in some)
-        lines.append(f"| `{plan}` | `{program}` | {' | '.join(roles)} | {again} |")
+        again, saw = (sum(result.get(name, 0) for result in some) for name in ("retransmitted", "noticed"))
+        lines.append(f"| `{plan}` | `{program}` | {' | '.join(roles)} | {again} | {saw} | {seconds_of(some)} |")
     return lines
 
 
@@ -58,7 +63,9 @@ def table(results, specials, seconds, short):
     impaired = [result for result in results if result["row"].impair]
     passed = sum(result["ok"] for result in results + specials)
     form = "The short form: " if short else ""
-    lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.", "", f"The peer: {made_of}.", ""]
+    repeated = sum(result["again"] > 0 for result in results)
+    starved = f" {repeated} of them ran again because the guest had got no processor for a second or more." if repeated else ""
+    lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.{starved}", "", f"The peer: {made_of}.", ""]
     lines += clean_table(clean)
     if impaired:
         lines += ["", *impaired_table(impaired)]

@@ -100,10 +100,11 @@ def clean(v6, mtu):
     rows.append(Row("ib_atomic_bw", "RC", "client", 8, 200))
     rows.append(Row("ib_atomic_bw", "RC", "client", 8, 100, qps=4))
     rows.append(Row("ib_atomic_lat", "RC", "client", 8, 200))
-    # What is lost is lost here: few under way.
+    # What is lost is lost here, and nothing waits for the other end: all packets of a row fit into the port's ring (512) and the
+    # tap's (1000), whoever has to wait for a processor.
     rows.append(Row("ib_send_bw", "UC", "client", 64, 100, depth=8))
-    rows.append(Row("ib_send_bw", "UC", "client", 20000, 50, depth=2))
-    rows.append(Row("ib_write_bw", "UC", "client", 20000, 50, depth=2))
+    rows.append(Row("ib_send_bw", "UC", "client", 20000, 20, depth=2))
+    rows.append(Row("ib_write_bw", "UC", "client", 20000, 20, depth=2))
     rows.append(Row("ib_send_lat", "UC", "client", 64, 100))
     rows.append(Row("ib_write_lat", "UC", "client", 64, 100))
     rows.append(Row("ib_send_bw", "UD", "client", 64, 100, depth=8))
@@ -158,13 +159,17 @@ def impaired():
     return rows
 
 
-def short():
-    """What `make test` runs: each program once in each role, the variants spread over them."""
+def short(mtu):
+    """What `make test` runs: each program once in each role, the variants spread over them; over the larger MTU a few."""
     wanted = {
-        ("ib_send_bw", "RC", 65536), ("ib_send_bw", "UC", 64), ("ib_send_bw", "UD", 64), ("ib_write_bw", "RC", 1),
-        ("ib_write_bw", "RC", 8 << 20), ("ib_read_bw", "RC", 1 << 20), ("ib_atomic_bw", "RC", 8), ("ib_send_lat", "RC", 2),
-        ("ib_write_lat", "RC", 2), ("ib_read_lat", "RC", 2), ("ib_atomic_lat", "RC", 8), ("ibv_rc_pingpong", "RC", 4096),
-        ("ibv_uc_pingpong", "UC", 4096), ("ibv_ud_pingpong", "UD", 1), ("ibv_srq_pingpong", "RC", 20000),
-    }
-    rows = [row for row in clean(False, 1500) if (row.program, row.service, row.size) in wanted]
-    return [replace(row, v6=number % 2 == 1) for number, row in enumerate(rows)]
+        1500: {
+            ("ib_send_bw", "RC", 65536), ("ib_send_bw", "UC", 64), ("ib_send_bw", "UD", 64), ("ib_write_bw", "RC", 1),
+            ("ib_write_bw", "RC", 8 << 20), ("ib_read_bw", "RC", 1 << 20), ("ib_atomic_bw", "RC", 8), ("ib_send_lat", "RC", 2),
+            ("ib_write_lat", "RC", 2), ("ib_read_lat", "RC", 2), ("ib_atomic_lat", "RC", 8), ("ibv_rc_pingpong", "RC", 4096),
+            ("ibv_uc_pingpong", "UC", 4096), ("ibv_ud_pingpong", "UD", 1), ("ibv_srq_pingpong", "RC", 20000),
+        },
+        9000: {("ib_send_bw", "RC", 8 << 20), ("ib_read_bw", "RC", 65536), ("ibv_ud_pingpong", "UD", 4096)},
+    }[mtu]
+    some = [row for row in clean(False, mtu) if (row.program, row.service, row.size) in wanted]
+    some = [replace(row, v6=(number + number // 2) % 2 == 1) for number, row in enumerate(some)]
+    return some + impaired()[-5:] if mtu == 1500 else some
