@@ -2,7 +2,7 @@
 
 use crate::packet::Packet;
 use crate::record::{At, Record, psn_at};
-use crate::requests::{MOST_RESTARTS, Requests, RnrWait, Side};
+use crate::requests::{Awaited, MOST_RESTARTS, Requests, RnrWait, Side};
 use crate::{Note, Rule};
 use wire::{Aeth, AtomicAckEth, Msn, Mtu, NakCode, Operation, Position, Syndrome, rnr_timer_ns};
 
@@ -11,6 +11,8 @@ use wire::{Aeth, AtomicAckEth, Msn, Mtu, NakCode, Operation, Position, Syndrome,
 pub struct Answers {
     /// The refusal that ended the connection: where, and its syndrome.
     pub fatal: Option<(At, u8)>,
+    /// The requester cannot but take it for that: it lacked no answer to anything before.
+    pub refused: bool,
     /// The READ response that comes next.
     run: At,
     /// The last sequence NAK, until its packet arrives.
@@ -72,7 +74,7 @@ impl Answers {
             (_, Some(Syndrome::RnrNak { timer })) => rnr_nak(packet, requests, at, timer, side, ordered),
             _ => {
                 overtaking(packet, requests, at, side.mtu, ordered);
-                acknowledge(requests, at + 1);
+                requests.acknowledge(at + 1, side.mtu);
             }
         }
     }
@@ -150,7 +152,7 @@ impl Answers {
             record.answered = record.answered.max(offset + 1);
         }
         self.run = at + 1;
-        acknowledge(requests, at + 1);
+        requests.answered(at, side.mtu);
     }
 
     fn nak(
@@ -181,6 +183,8 @@ impl Answers {
         {
             packet.note(Note::ErrorIsOperational);
         }
+        requests.acknowledge(at, side.mtu);
+        self.refused |= requests.settled >= at;
         self.fatal = Some((at, Syndrome::Nak(code).to_byte()));
         requests.awaiting.clear();
     }
@@ -193,17 +197,16 @@ impl Answers {
         side: Side,
         ordered: bool,
     ) {
-        let ahead = requests.records.back().is_some_and(|last| last.at > at);
-        let refused = requests.rnr.is_some_and(|rnr| rnr.at == at);
-        let arrived = side.sees_arriving && !refused && at < requests.front;
         let acknowledged = ordered && at < requests.acked;
-        if !ahead || arrived || acknowledged {
-            let psn = psn_at(at);
+        let exact = side.sees_arriving && ordered && requests.told;
+        let Awaited { psn, ahead } = requests.awaited;
+        // What is asked for may itself have come ahead of its turn, and been dropped, before that which was missing then.
+        let right = if exact { at == psn && at < ahead } else { requests.may_be_missing(at) };
+        if !right || acknowledged {
+            let asked = psn_at(at);
             packet.broken(
                 Rule::SequenceNak,
-                format_args!(
-                    "PSN {psn}: sent ahead of it {ahead}, arrived {arrived}, acknowledged {acknowledged}"
-                ),
+                format_args!("PSN {asked}: it can be missing {right}, acknowledged {acknowledged}"),
             );
         }
         if self.asked_for == Some(at) && side.sees_arriving && ordered {
@@ -211,15 +214,7 @@ impl Answers {
         }
         self.asked_for = Some(at);
         requests.awaiting.retain(|&(asked, _)| asked < at);
-        acknowledge(requests, at);
-    }
-}
-
-/// Everything before `end` is acknowledged.
-fn acknowledge(requests: &mut Requests, end: At) {
-    requests.acked = requests.acked.max(end);
-    if requests.rnr.is_some_and(|rnr| rnr.at < end) {
-        requests.rnr = None;
+        requests.acknowledge(at, side.mtu);
     }
 }
 
@@ -233,10 +228,16 @@ fn rnr_nak(packet: &mut Packet<'_>, requests: &mut Requests, at: At, timer: u8, 
     } else if ordered && at < requests.acked {
         packet.broken(Rule::RnrNak, format_args!("PSN {} was acknowledged before", psn_at(at)));
     }
+    requests.awaiting.retain(|&(asked, _)| asked < at);
+    requests.acknowledge(at, side.mtu);
+    requests.awaited.refused(at);
+    // The network may double the NAK, and bring it late: a requester that waits, or has gone on, heeds it no more.
+    let known = requests.rnr.is_some_and(|rnr| rnr.at == at) || at < requests.settled;
+    if known && side.sees_sending && side.sees_answers {
+        return;
+    }
     requests.rnr =
         Some(RnrWait { at, from_ns: packet.time_ns, delay_ns: rnr_timer_ns(timer), may_cross: times > 1 });
-    requests.awaiting.retain(|&(asked, _)| asked < at);
-    requests.acked = requests.acked.max(at);
 }
 
 fn atomic(packet: &mut Packet<'_>, requests: &mut Requests, at: At, mtu: Option<Mtu>) {
@@ -254,7 +255,7 @@ fn atomic(packet: &mut Packet<'_>, requests: &mut Requests, at: At, mtu: Option<
     }
     record.original = record.original.or(now);
     record.answered = 1;
-    acknowledge(requests, at + 1);
+    requests.answered(at, mtu);
 }
 
 /// An answer must not overtake what earlier READs and atomics draw.
@@ -278,12 +279,14 @@ fn overtaking(packet: &mut Packet<'_>, requests: &Requests, at: At, mtu: Option<
 }
 
 /// The MSN (transport facts 2). An ACK or NAK says how many messages end up to its PSN; data and replays may carry a later
-/// count, for it is taken when they leave.
+/// count, for it is taken when they leave. So may the NAK of a READ: accepted, which counts it, and what came behind it too, it
+/// can still fail when its data is to leave.
 fn message_number(packet: &mut Packet<'_>, requests: &mut Requests, at: At, aeth: Aeth, mtu: Option<Mtu>) {
     let refused = !matches!(aeth.syndrome, Syndrome::Ack { .. });
-    let Some((least, inside_read)) = ended_at(requests, at, refused, mtu) else { return };
+    let Some(least) = ended_at(requests, at, refused, mtu) else { return };
+    let read = refused.then(|| requests.read_at(at, mtu)).flatten();
     let data = packet.frame.info.operation != Operation::Acknowledge;
-    let most = if data || inside_read { requests.ended.max(least) } else { least };
+    let most = if data || read.is_some() { requests.ended.max(least) } else { least };
     let msn = aeth.msn.value();
     let Some(base) = requests.msn_base else {
         if least == most {
@@ -292,8 +295,8 @@ fn message_number(packet: &mut Packet<'_>, requests: &mut Requests, at: At, aeth
         return;
     };
     let count = |ended: u64| Msn::new(base.wrapping_add(ended as u32));
-    // A READ that fails half-way may have been counted when it was accepted, or not.
-    let lowest = if refused && inside_read { least.saturating_sub(1) } else { least };
+    // Who counts a READ when its data has left does not count one that fails half-way.
+    let lowest = if read.is_some_and(|read| read < at) { least.saturating_sub(1) } else { least };
     if last_is_refused_invalidate(requests, at, mtu) && aeth.msn == count(least.saturating_sub(1)) {
         return packet.note(Note::RefusedInvalidate);
     }
@@ -308,16 +311,13 @@ fn last_is_refused_invalidate(requests: &Requests, at: At, mtu: Option<Mtu>) -> 
     record.is_some_and(|record| record.info.operation == Operation::SendInv)
 }
 
-/// Messages that ended with this PSN, or before it if it is refused; and whether a READ holds it.
-fn ended_at(requests: &Requests, at: At, refused: bool, mtu: Option<Mtu>) -> Option<(u64, bool)> {
+/// Messages that ended with this PSN, or before it if it is refused.
+fn ended_at(requests: &Requests, at: At, refused: bool, mtu: Option<Mtu>) -> Option<u64> {
     if refused && at == requests.first && requests.told {
-        return Some((0, false));
+        return Some(0);
     }
     let last = if refused { at.checked_sub(1)? } else { at };
-    let index = requests.holder(last, mtu)?;
-    let record = &requests.records[index];
-    let inside = refused && record.at < at && at < record.at + u64::from(record.longest_span(mtu));
-    Some((record.ended?, inside))
+    requests.records[requests.holder(last, mtu)?].ended
 }
 
 fn held_back(packet: &mut Packet<'_>, requests: &mut Requests, at: At, limit_ns: u64) {

@@ -118,7 +118,9 @@ impl Checker {
                 return;
             }
         }
-        single::judge(&mut self.packet(time_ns, bytes, frame));
+        let Options { damage, vantage, .. } = self.options;
+        let as_sent = damage == Damage::Breaks || vantage.sees_sending(frame.smac);
+        single::judge(&mut self.packet(time_ns, bytes, frame), as_sent);
         match frame.info.service {
             Service::Rc | Service::Uc | Service::Xrc => self.on_connected(time_ns, bytes, frame),
             Service::Ud if frame.bth.dest_qpn == Qpn::GSI => self.on_management(bytes, frame),
@@ -256,7 +258,7 @@ impl Checker {
             if answers.asked_for.is_some_and(|asked| wire::Psn::new(asked as u32) == frame.bth.psn) {
                 answers.asked_for = None;
             }
-            if answers.fatal.is_some() && side.sees_sending && side.sees_answers {
+            if answers.refused && side.sees_sending && side.sees_answers {
                 packet.broken(Rule::AfterFatalNak, format_args!("{} from a QP that was refused", frame.info));
             }
         }

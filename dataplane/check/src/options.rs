@@ -36,7 +36,8 @@ pub enum Damage {
     /// A broken rule.
     #[default]
     Breaks,
-    /// The network did it, behind the sender: the frame is counted and taken as lost.
+    /// The network did it, behind the sender: the frame is counted and taken as lost. Nor is held against a sender what the
+    /// iCRC does not cover in frames that are not seen as they were sent.
     IsLoss,
 }
 

@@ -31,6 +31,8 @@ pub struct Record {
     pub icrc: Option<u32>,
     /// How often it was seen, network duplicates left out.
     pub times: u32,
+    /// All before it was acknowledged when it was first seen.
+    pub alone: bool,
     /// Where the First of its WRITE is, when all between was seen.
     pub head: Option<At>,
     /// Messages that ended up to here, this one included.

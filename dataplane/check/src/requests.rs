@@ -49,11 +49,44 @@ pub struct Requests {
     pub ended: u64,
     /// Behind the last that was acknowledged.
     pub acked: At,
+    /// Where every answer is seen as it arrives: before it the requester has all that it waits for. An ACK beyond a READ or
+    /// atomic without its response does not count for what follows it (transport facts 5).
+    pub settled: At,
+    /// What its responder expects.
+    pub awaited: Awaited,
     /// MSN when no message had ended, once it is known.
     pub msn_base: Option<u32>,
     pub rnr: Option<RnrWait>,
     /// Requests that asked for an ACK and have none, with their arrival; kept where arrivals are seen.
     pub awaiting: VecDeque<(At, u64)>,
+}
+
+/// What a responder expects whose arrivals are all seen: it takes requests in their order only, and drops what is ahead
+/// (transport facts 6).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Awaited {
+    /// Its ePSN.
+    pub psn: At,
+    /// Behind the last that came ahead of its turn.
+    pub ahead: At,
+}
+
+impl Awaited {
+    fn arrives(&mut self, at: At, span: u32) {
+        if at == self.psn {
+            self.psn += u64::from(span);
+        } else if at > self.psn {
+            self.ahead = self.ahead.max(at + 1);
+        }
+    }
+
+    /// What came at `at` was not taken, and so nothing behind it.
+    pub fn refused(&mut self, at: At) {
+        if self.psn > at + 1 {
+            self.ahead = self.ahead.max(self.psn);
+        }
+        self.psn = self.psn.min(at);
+    }
 }
 
 /// What the direction knows about itself while a request is judged.
@@ -80,7 +113,8 @@ impl Requests {
     fn start(&mut self, psn: Psn) {
         let at = unwrap(psn, BEGIN);
         self.started = true;
-        (self.first, self.next, self.front, self.acked) = (at, at, at, at);
+        (self.first, self.next, self.front, self.acked, self.settled) = (at, at, at, at, at);
+        self.awaited = Awaited { psn: at, ahead: at };
     }
 
     /// Judges a request packet.
@@ -103,6 +137,36 @@ impl Requests {
             None if at < self.oldest() => packet.note(Note::Retransmission),
             None => self.new_request(packet, at, side),
         }
+        if let Some(index) = self.holder(at, side.mtu)
+            && self.records[index].at == at
+        {
+            self.awaited.arrives(at, self.records[index].span(side.mtu).unwrap_or(1));
+        }
+    }
+
+    /// Everything before `end` is acknowledged.
+    pub fn acknowledge(&mut self, end: At, mtu: Option<Mtu>) {
+        self.acked = self.acked.max(end);
+        if self.rnr.is_some_and(|rnr| rnr.at < end) {
+            self.rnr = None;
+        }
+        while self.settled < end {
+            let Some(index) = self.holder(self.settled, mtu) else { return self.settled = end };
+            let record = &self.records[index];
+            if record.has_own_answer() {
+                return;
+            }
+            self.settled = record.at + 1;
+        }
+    }
+
+    /// The response at `at` arrives: the requester takes it if nothing before it is missing.
+    pub fn answered(&mut self, at: At, mtu: Option<Mtu>) {
+        self.acknowledge(at, mtu);
+        if self.settled == at {
+            self.settled = at + 1;
+        }
+        self.acknowledge(at + 1, mtu);
     }
 
     /// The place of an answer's PSN.
@@ -115,6 +179,18 @@ impl Requests {
         let index = self.before(at)?;
         let record = &self.records[index];
         (at < record.at + u64::from(record.longest_span(mtu))).then_some(index)
+    }
+
+    /// Where the READ begins whose PSNs hold this one.
+    pub fn read_at(&self, at: At, mtu: Option<Mtu>) -> Option<At> {
+        let record = &self.records[self.holder(at, mtu)?];
+        (record.info.operation == Operation::ReadRequest).then_some(record.at)
+    }
+
+    /// This request may be missing at its responder: something behind it was sent, or it came itself when something before it
+    /// was missing, and was dropped.
+    pub fn may_be_missing(&self, at: At) -> bool {
+        self.records.back().is_some_and(|last| last.at > at || last.at == at && !last.alone)
     }
 
     /// The last record at or before this place.
@@ -176,6 +252,7 @@ impl Requests {
             digest: packet.digest(),
             icrc: packet.icrc(),
             times: 1,
+            alone: self.acked >= at,
             head: (info.operation == Operation::Write && info.position == Position::First).then_some(at),
             ended: None,
             restarts: Vec::new(),
@@ -300,7 +377,7 @@ impl Requests {
         }
         packet.note(Note::Retransmission);
         self.waited(packet, index, side);
-        let acked = self.acked;
+        let settled = self.settled;
         let record = &mut self.records[index];
         record.times = record.times.saturating_add(1);
         let (info, was) = (packet.frame.info, record.info);
@@ -323,7 +400,7 @@ impl Requests {
         {
             packet.broken(Rule::Retransmission, format_args!("{info} differs from the one before"));
         }
-        if side.sees_sending && side.sees_answers && record.at < acked && !record.has_own_answer() {
+        if side.sees_sending && side.sees_answers && record.at < settled && !record.has_own_answer() {
             packet.broken(Rule::PsnOrder, format_args!("{info} is sent again, but it was acknowledged"));
         }
     }

@@ -29,15 +29,16 @@ pub fn rule_of(error: FrameError) -> Option<Rule> {
     })
 }
 
-/// Judges what is in every packet, whatever the state of its connection. The path MTU is not known here.
-pub fn judge(packet: &mut Packet<'_>) {
+/// Judges what is in every packet, whatever the state of its connection. The path MTU is not known here. `as_sent` says that no
+/// network can have changed what the iCRC does not cover.
+pub fn judge(packet: &mut Packet<'_>, as_sent: bool) {
     base_header(packet);
     padding(packet);
     payload(packet);
     match packet.frame.info.operation {
-        Operation::Cnp => notification(packet),
+        Operation::Cnp => notification(packet, as_sent),
         operation => {
-            reserved(packet, operation);
+            reserved(packet, as_sent);
             memory_headers(packet, operation);
             syndrome(packet, operation);
         }
@@ -65,10 +66,10 @@ fn base_header(packet: &mut Packet<'_>) {
     }
 }
 
-/// IBA's reserved fields, which senders leave zero (wire facts 5 and 6).
-fn reserved(packet: &mut Packet<'_>, _: Operation) {
+/// IBA's reserved fields, which senders leave zero (wire facts 5 and 6). The iCRC leaves out the byte with FECN and BECN.
+fn reserved(packet: &mut Packet<'_>, as_sent: bool) {
     let Bth { resv6, resv7, fecn, becn, .. } = packet.frame.bth;
-    if resv6 != 0 || resv7 != 0 || fecn || becn {
+    if resv7 != 0 || as_sent && (resv6 != 0 || fecn || becn) {
         packet.broken(
             Rule::Reserved,
             format_args!("BTH bits: FECN {fecn}, BECN {becn}, reserved {resv6:#x} and {resv7:#x}"),
@@ -140,15 +141,16 @@ fn syndrome(packet: &mut Packet<'_>, operation: Operation) {
     }
 }
 
-fn notification(packet: &mut Packet<'_>) {
+fn notification(packet: &mut Packet<'_>, as_sent: bool) {
     let Bth { becn, fecn, solicited, mig_req, pad_count, ack_req, psn, resv6, resv7, .. } = packet.frame.bth;
-    let flags = fecn || solicited || mig_req || pad_count != 0 || ack_req || resv6 != 0 || resv7 != 0;
+    let open = !becn || fecn || resv6 != 0;
+    let flags = solicited || mig_req || pad_count != 0 || ack_req || resv7 != 0;
     let body = packet.bytes.get(packet.frame.payload_offset()..packet.frame.icrc_offset());
     let zero = body.is_none_or(|body| body.iter().all(|&byte| byte == 0));
-    if !becn || flags || psn.value() != 0 || !zero {
+    if as_sent && open || flags || psn.value() != 0 || !zero {
         packet.broken(
             Rule::Cnp,
-            format_args!("BECN {becn}, other flags {flags}, PSN {psn}, body all zero {zero}"),
+            format_args!("BECN {becn}, FECN {fecn}, other flags {flags}, PSN {psn}, body all zero {zero}"),
         );
     }
 }

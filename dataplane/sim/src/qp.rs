@@ -122,7 +122,8 @@ impl World {
         let end = |qp: QpId, psn| {
             let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
             let endpoint = &self.endpoints[endpoint.0];
-            check::End { gid: if options.v6 { endpoint.v6 } else { endpoint.v4 }, qpn, psn }
+            let gid = if options.v6 { endpoint.v6 } else { endpoint.v4 };
+            (self.qps[qp.0].endpoint, check::End { gid, qpn, psn })
         };
         let (a, b) = (end(one, one_psn), end(other, other_psn));
         self.taps.connect(a, b, options.mtu);

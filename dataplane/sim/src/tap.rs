@@ -1,10 +1,10 @@
 //! What is seen on the links of a world: the trace, what was harmed, and signs that a retry path was taken.
 
 use crate::endpoint::EndpointId;
-use check::{Checker, End, Options, Rule, Vantage};
+use check::{Checker, Damage, End, Options, Rule, Vantage};
 use engine::Nanos;
 use std::collections::BTreeMap;
-use wire::{Frame, Mtu, Operation, Psn, Qpn, Reth};
+use wire::{Frame, Mac, Mtu, Operation, Psn, Qpn, Reth};
 
 /// A frame at one moment of its way.
 #[derive(Clone, Debug)]
@@ -44,42 +44,54 @@ pub(crate) struct Taps {
     reads: BTreeMap<u32, Vec<(Psn, Reth)>>,
     atomics: BTreeMap<(u32, u32), ()>,
     path_mtu: BTreeMap<u32, u32>,
-    checker: Option<Checker>,
+    /// Checkers of the protocol, each at the port of one endpoint: it sees what leaves there and what arrives there.
+    checkers: Vec<(EndpointId, Checker)>,
+    /// Rules that are broken on purpose.
+    left_out: Vec<Rule>,
 }
-
-/// Rules that are not asked for here. Plans break the alignment of atomics on purpose. The other four have fired in worlds, and
-/// it is not yet known of each whether the engine, the checker or where it stands is at fault: until then they are not held.
-const LEFT_OUT: &[Rule] =
-    &[Rule::AtomicAlignment, Rule::SequenceNak, Rule::PsnOrder, Rule::RnrDelay, Rule::Msn];
 
 /// So many frames make a trace that nobody reads.
 const TRACE_MOST: usize = 20_000;
 
 impl Taps {
-    /// From now on the checker of the protocol looks at every frame as its sender sends it.
-    pub fn check(&mut self) {
-        self.checker = Some(Checker::new(Options { vantage: Vantage::Senders, ..Options::default() }));
+    /// From now on the checker of the protocol looks at every frame that leaves this endpoint, and at every one that reaches
+    /// it. Broken ones count as lost: links may do that.
+    pub fn check(&mut self, endpoint: EndpointId, mac: Mac) {
+        let vantage = Vantage::Endpoint(mac);
+        let options = Options { vantage, damage: Damage::IsLoss, ..Options::default() };
+        self.checkers.push((endpoint, Checker::new(options)));
+    }
+
+    /// This rule is going to be broken on purpose.
+    pub fn leave_out(&mut self, rule: Rule) {
+        self.left_out.push(rule);
     }
 
     /// Two QPs are connected, anew perhaps.
-    pub fn connect(&mut self, one: End, other: End, mtu: Mtu) {
-        if let Some(checker) = &mut self.checker {
-            checker.connect(one, other, Some(mtu));
+    pub fn connect(&mut self, one: (EndpointId, End), other: (EndpointId, End), mtu: Mtu) {
+        for (at, checker) in &mut self.checkers {
+            if *at == one.0 || *at == other.0 {
+                checker.connect(one.1, other.1, Some(mtu));
+            }
         }
     }
 
-    /// A frame leaves an endpoint.
-    pub fn leaves(&mut self, now: Nanos, frame: &[u8]) {
-        if let Some(checker) = &mut self.checker {
+    /// An endpoint sends a frame, or takes one off the wire.
+    pub fn passes(&mut self, endpoint: EndpointId, now: Nanos, frame: &[u8]) {
+        if let Some((_, checker)) = self.checkers.iter_mut().find(|(at, _)| *at == endpoint) {
             checker.on_frame(now, frame);
         }
     }
 
     /// The first rule that was broken, in words.
     pub fn broken_rule(&mut self) -> Option<String> {
-        let violations = self.checker.as_mut()?.take_violations();
-        let violation = violations.into_iter().find(|violation| !LEFT_OUT.contains(&violation.rule))?;
-        Some(format!("a rule of the protocol was broken: {violation}"))
+        let Taps { checkers, left_out, .. } = self;
+        let broken = checkers.iter_mut().find_map(|(at, checker)| {
+            let violations = checker.take_violations();
+            Some((*at, violations.into_iter().find(|broken| !left_out.contains(&broken.rule))?))
+        });
+        let (EndpointId(host), violation) = broken?;
+        Some(format!("a rule of the protocol was broken, as host {host} sees it: {violation}"))
     }
 
     /// What was seen before a QP was connected anew does not count for it any more.

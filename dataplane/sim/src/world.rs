@@ -93,6 +93,13 @@ impl World {
         }
     }
 
+    /// From now on the checker of the protocol stands at every endpoint that there is.
+    pub(crate) fn check(&mut self) {
+        for (number, endpoint) in self.endpoints.iter().enumerate() {
+            self.taps.check(EndpointId(number), endpoint.mac);
+        }
+    }
+
     /// A new endpoint.
     pub fn add_endpoint(&mut self) -> EndpointId {
         self.endpoints.push(Endpoint::new(self.endpoints.len() as u8 + 1));
@@ -341,7 +348,7 @@ impl World {
             forge::forge(&mut frame);
         }
         let seen = Seen { at, endpoint: EndpointId(number), arrived: false, fate: "", frame: frame.clone() };
-        self.taps.leaves(self.now, &frame);
+        self.taps.passes(EndpointId(number), self.now, &frame);
         let Some(link) = &mut endpoint.link else {
             self.taps.see(seen);
             return self.carry(at, vec![frame]);
@@ -389,17 +396,23 @@ impl World {
         let endpoint = &mut self.endpoints[number];
         let Some(link) = &mut endpoint.link else {
             self.taps.see(Seen { frame: frame.clone(), ..seen });
-            return endpoint.receive(self.now, &frame);
+            return self.receive(number, &frame);
         };
         let as_it_came = frame.clone();
         let passed = link.pass(self.now, Direction::Rx, frame);
         for frame in &passed.frames {
-            endpoint.receive(self.now, frame);
+            self.receive(number, frame);
         }
         if passed.harmed {
             self.taps.harm(&as_it_came);
         }
         self.taps.see(Seen { fate: passed.fate, frame: as_it_came, ..seen });
+    }
+
+    /// The engine gets a frame.
+    fn receive(&mut self, number: usize, frame: &[u8]) {
+        self.taps.passes(EndpointId(number), self.now, frame);
+        self.endpoints[number].receive(self.now, frame);
     }
 
     /// Held frames whose time has come go on.
@@ -409,7 +422,7 @@ impl World {
             let Some(link) = &mut endpoint.link else { continue };
             let (leaving, arriving) = (link.due(self.now, Direction::Tx), link.due(self.now, Direction::Rx));
             for frame in arriving {
-                self.endpoints[number].receive(self.now, &frame);
+                self.receive(number, &frame);
                 let at = self.now;
                 self.taps.see(Seen {
                     at,

@@ -2,6 +2,7 @@
 
 mod anything;
 mod captures;
+mod dialogues;
 mod edit;
 mod faults;
 mod support;

@@ -50,7 +50,10 @@ fn on_acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, syndrome: 
         Syndrome::RnrNak { .. } | Syndrome::Nak(_) => {
             // rocev2 facts: a NAK acknowledges all that is before it.
             if acknowledge(qp, ctx, behind) {
-                return retry::on_implied_nak(qp, ctx);
+                return match syndrome {
+                    Syndrome::RnrNak { timer } => retry::on_rnr_nak_behind(qp, ctx, psn, timer),
+                    _ => retry::on_implied_nak(qp, ctx),
+                };
             }
             if qp.state.takes_responses() {
                 on_refusal(qp, ctx, syndrome);

@@ -18,6 +18,15 @@ pub(crate) struct Cursor {
     pub packet: u32,
 }
 
+/// An RNR NAK that is obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RnrWait {
+    /// What it refused. A READ or atomic before it may lack its response and go out again meanwhile.
+    pub psn: Psn,
+    /// Until then nothing from there on is sent.
+    pub until: Nanos,
+}
+
 /// The sending half of a QP.
 #[derive(Debug)]
 pub(crate) struct Requester {
@@ -38,10 +47,10 @@ pub(crate) struct Requester {
     pub retries: u8,
     /// Steps taken of `rnr_retry` since the last progress.
     pub rnr_retries: u8,
-    /// When the ACK timer fires, or the RNR timer while that runs.
+    /// When the ACK timer fires.
     pub deadline: Option<Nanos>,
-    /// The peer was not ready: everything waits for the timer.
-    pub rnr_wait: bool,
+    /// The peer was not ready for a request: it and all behind it wait.
+    pub rnr: Option<RnrWait>,
     /// It went back to `una` and has seen no progress since: more signs of the same gap mean nothing new.
     pub recovering: bool,
     /// What had been sent when it last went back for a gap. ACKs up to there may be answers to duplicates.
@@ -73,7 +82,7 @@ impl Requester {
             retries: 0,
             rnr_retries: 0,
             deadline: None,
-            rnr_wait: false,
+            rnr: None,
             recovering: false,
             recover_end: None,
         }
@@ -96,14 +105,24 @@ impl Requester {
         self.retries = 0;
         self.rnr_retries = 0;
         self.deadline = None;
-        self.rnr_wait = false;
+        self.rnr = None;
         self.recovering = false;
         self.recover_end = None;
     }
 
     /// When the ACK or RNR timer fires.
     pub fn deadline(&self) -> Option<Nanos> {
-        self.deadline
+        [self.deadline, self.rnr.map(|wait| wait.until)].into_iter().flatten().min()
+    }
+
+    /// The oldest packet without an answer was refused, and waits.
+    pub fn is_refused(&self) -> bool {
+        self.rnr.is_some_and(|wait| wait.psn == self.una)
+    }
+
+    /// The packet under the cursor waits until the peer is ready.
+    pub fn must_wait(&self) -> bool {
+        self.rnr.is_some_and(|wait| !self.cursor_psn().is_before(wait.psn))
     }
 
     /// Nothing is in flight: every started message is sent and acknowledged.
@@ -168,7 +187,7 @@ impl Requester {
     pub fn progress(&mut self, packets: u32, ack_deadline: Option<Nanos>) {
         self.retries = 0;
         self.rnr_retries = 0;
-        self.rnr_wait = false;
+        self.rnr = self.rnr.filter(|wait| !wait.psn.is_before(self.una));
         self.recovering = false;
         self.window = self.window.saturating_add(packets).min(WINDOW_MAX);
         if self.recover_end.is_some_and(|end| !self.una.is_before(end)) {

@@ -29,7 +29,7 @@ enum Next {
 
 fn next(qp: &Qp) -> Next {
     let req = &qp.req;
-    if req.rnr_wait {
+    if req.must_wait() {
         return Next::Nothing;
     }
     if req.at_end() {

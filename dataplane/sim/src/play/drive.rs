@@ -10,6 +10,7 @@ use crate::plan::{Connection, Fault, Happening, Kind, Plan, Service, Side};
 use crate::qp::QpId;
 use crate::tap::Seen;
 use crate::world::{Step, World};
+use check::Rule;
 use engine::event::EventSource;
 use engine::{
     Access, AsyncEvent, Counter, Cqe, EventKind, Nanos, QpAttr, QpAttrMask, QpState, QpType, WcStatus,
@@ -70,7 +71,10 @@ impl Stage {
         (faults.delay_ns, faults.bits_per_second) = (plan.delay_ns, u64::from(plan.gbps) * 1_000_000_000);
         world.set_faults(faults);
         let endpoints: Vec<EndpointId> = (0..plan.endpoints).map(|_| world.add_endpoint()).collect();
-        world.taps.check();
+        world.check();
+        if plan.ops.iter().any(|op| op.fault == Some(Fault::Misaligned)) {
+            world.taps.leave_out(Rule::AtomicAlignment);
+        }
         if let Some(impairments) = &impairments {
             world.impair(impairments);
         }

@@ -126,13 +126,53 @@ fn an_ack_beyond_a_read_that_was_not_taken_does_not_end_the_wait() {
     sends(&mut rig, &["100 READ Request 0 A @7f000000+8", "101 SEND Only 0 A"]);
 }
 
-#[test]
-fn behind_an_unfinished_read_the_read_comes_first() {
-    let (mut rig, region) = rc();
+/// A READ without its response at 0x100, and a SEND at 0x101 that is refused.
+fn refused_behind_a_read() -> Rig {
+    let (mut rig, region) = rc_with(QpAttr { timeout: 8, rnr_retry: 0, ..attributes() });
     rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 8)]));
     rig.post_send(wr(2, SendOp::Send, &[]));
     rig.sent();
     rnr_nak(&mut rig, 0x101, CODE);
-    sends(&mut rig, &["100 READ Request 0 A @7f000000+8", "101 SEND Only 0 A"]);
+    rig
+}
+
+#[test]
+fn behind_an_unfinished_read_the_read_comes_first_and_the_refused_request_waits() {
+    let mut rig = refused_behind_a_read();
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8"]);
     assert_eq!(rig.count(Counter::ImpliedNakSeqErr), 1);
+    read_response(&mut rig, Position::Only, 0x100, &[1; 8]);
+    completes(&rig, &[(1, WcStatus::Success)]);
+    sends(&mut rig, &[]);
+    rig.advance(DELAY - SLACK);
+    sends(&mut rig, &[]);
+    rig.advance(2 * SLACK);
+    sends(&mut rig, &["101 SEND Only 0 A"]);
+}
+
+#[test]
+fn the_timer_of_a_read_goes_on_while_a_request_behind_it_waits() {
+    let mut rig = refused_behind_a_read();
+    rig.sent();
+    // Code 8: 1.05 ms.
+    rig.advance(1_060_000);
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8"]);
+    assert_eq!(rig.count(Counter::LocalAckTimeoutErr), 1);
+    rig.advance(DELAY);
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8", "101 SEND Only 0 A"]);
+}
+
+#[test]
+fn a_refusal_during_a_repetition_makes_what_it_refuses_wait() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 8)]));
+    rig.post_send(wr(2, SendOp::Read(REMOTE), &[region.sge(8, 8)]));
+    rig.post_send(wr(3, SendOp::Send, &[]));
+    rig.sent();
+    // The first response was lost: all goes out again, and then the refusal comes of what went out before.
+    read_response(&mut rig, Position::Only, 0x101, &[1; 8]);
+    rnr_nak(&mut rig, 0x102, CODE);
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8", "101 READ Request 0 A @7f000000+8"]);
+    rig.advance(DELAY + SLACK);
+    sends(&mut rig, &["102 SEND Only 0 A"]);
 }

@@ -1,0 +1,183 @@
+//! What is no fault, packet by packet, with the twin that is one: rules that depend on what was missing, and for whom.
+
+use crate::edit::*;
+use crate::support::Seen;
+use check::{Checker, Damage, End, Options, Rule, Vantage};
+use wire::{Frame, Mac, Mtu, Psn};
+
+const REQUESTER: Vantage = Vantage::Endpoint(Mac([2, 0, 0, 0, 0x0B, 0]));
+const RESPONDER: Vantage = Vantage::Endpoint(Mac([2, 0, 0, 0, 0x0A, 0]));
+
+/// PSN of the first request, MSN 0.
+const FIRST: u32 = 0x100;
+const ACKED: u8 = 0x1F;
+const SEQUENCE: u8 = 0x60;
+const ACCESS: u8 = 0x62;
+/// Code 14: 1.28 ms.
+const NOT_READY: u8 = 0x2E;
+
+/// Frames of a connection whose requests are all one way, a frame every microsecond.
+struct Dialogue {
+    checker: Checker,
+    frames: [Seen; 2],
+    now: u64,
+}
+
+impl Dialogue {
+    fn at(vantage: Vantage) -> Dialogue {
+        Dialogue::with(Options { vantage, ..Options::default() })
+    }
+
+    fn with(options: Options) -> Dialogue {
+        let capture = crate::support::capture("rc-read-1-v4");
+        let frames = [READ, READ_ONLY].map(|opcode| capture[last(&capture, opcode)].clone());
+        let [request, answer] =
+            [0, 1].map(|at| Frame::parse(&frames[at].bytes, frames[at].bytes.len()).unwrap());
+        let mut checker = Checker::new(options);
+        let one = End { gid: request.src, qpn: answer.bth.dest_qpn, psn: Psn::new(FIRST) };
+        let other = End { gid: request.dst, qpn: request.bth.dest_qpn, psn: Psn::new(0) };
+        checker.connect(one, other, Some(Mtu::Mtu1024));
+        Dialogue { checker, frames, now: 0 }
+    }
+
+    fn pass(&mut self, of: usize, change: impl FnOnce(&mut Vec<u8>)) -> &mut Dialogue {
+        let mut frame = self.frames[of].clone();
+        edit(&mut frame, change);
+        self.now += 1_000;
+        self.checker.on_frame(self.now, &frame.bytes);
+        self
+    }
+
+    /// A SEND of nothing, so many behind the first.
+    fn send(&mut self, ahead: u32) -> &mut Dialogue {
+        self.pass(0, |b| {
+            b[BTH] = 0x04;
+            set_body(b, &[]);
+            set_psn(b, FIRST + ahead);
+        })
+    }
+
+    /// A READ with one response.
+    fn read(&mut self, ahead: u32) -> &mut Dialogue {
+        self.pass(0, |b| set_psn(b, FIRST + ahead))
+    }
+
+    fn read_response(&mut self, ahead: u32, msn: u8) -> &mut Dialogue {
+        self.pass(1, |b| {
+            set_psn(b, FIRST + ahead);
+            b[EXT..EXT + 4].copy_from_slice(&[ACKED, 0, 0, msn]);
+        })
+    }
+
+    fn answer(&mut self, ahead: u32, syndrome: u8, msn: u8) -> &mut Dialogue {
+        self.pass(1, |b| {
+            b[BTH] = ACK;
+            b[BTH + 1] &= !0x30;
+            set_body(b, &[syndrome, 0, 0, msn]);
+            set_psn(b, FIRST + ahead);
+        })
+    }
+
+    fn wait(&mut self, us: u64) -> &mut Dialogue {
+        self.now += us * 1_000;
+        self
+    }
+
+    #[track_caller]
+    fn breaks(&mut self, expected: &[Rule]) {
+        let broken: Vec<_> = self.checker.take_violations().iter().map(|broken| broken.rule).collect();
+        assert_eq!(broken, expected);
+    }
+}
+
+#[test]
+fn a_nak_may_ask_for_what_came_ahead_of_its_turn_and_was_dropped() {
+    for vantage in [Vantage::Anywhere, Vantage::Senders] {
+        // The first is lost behind the capture; what is behind it comes again in part before the NAK leaves.
+        let mut dialogue = Dialogue::at(vantage);
+        dialogue.send(0).send(1).send(2).send(0).send(1).answer(2, SEQUENCE, 2).send(2).answer(2, ACKED, 3);
+        dialogue.breaks(&[]);
+        // Nothing before it was open when it was sent.
+        Dialogue::at(vantage)
+            .send(0)
+            .answer(0, ACKED, 1)
+            .send(1)
+            .answer(1, SEQUENCE, 1)
+            .breaks(&[Rule::SequenceNak]);
+    }
+    let at_responder = || Dialogue::at(RESPONDER);
+    at_responder().send(1).send(2).send(0).send(1).answer(2, SEQUENCE, 2).breaks(&[]);
+    // It came in its turn, or is not the next.
+    at_responder().send(0).send(1).send(2).answer(2, SEQUENCE, 2).breaks(&[Rule::SequenceNak]);
+    at_responder().send(2).send(3).send(0).answer(2, SEQUENCE, 2).breaks(&[Rule::AckGap, Rule::SequenceNak]);
+}
+
+#[test]
+fn a_refused_request_and_what_came_behind_it_come_again() {
+    let mut dialogue = Dialogue::at(RESPONDER);
+    dialogue.send(0).send(1).answer(0, NOT_READY, 0).send(0).send(2).answer(1, SEQUENCE, 1);
+    dialogue.breaks(&[]);
+}
+
+#[test]
+fn an_ack_beyond_an_unanswered_read_settles_nothing_behind_it() {
+    let at_requester = || Dialogue::at(REQUESTER);
+    at_requester().read(0).send(1).answer(1, ACKED, 2).read(0).send(1).breaks(&[]);
+    at_requester().send(0).send(1).answer(1, ACKED, 2).send(0).breaks(&[Rule::PsnOrder]);
+    // Once the response has come, the ACK counts.
+    at_requester().read(0).send(1).read_response(0, 2).answer(1, ACKED, 2).send(1).breaks(&[Rule::PsnOrder]);
+}
+
+#[test]
+fn a_refusal_beyond_an_unanswered_read_does_not_end_the_connection_yet() {
+    let at_requester = || Dialogue::at(REQUESTER);
+    at_requester().read(0).read(1).answer(1, ACCESS, 1).read(0).read(1).breaks(&[]);
+    at_requester()
+        .read(0)
+        .read_response(0, 1)
+        .read(1)
+        .answer(1, ACCESS, 1)
+        .read(1)
+        .breaks(&[Rule::AfterFatalNak]);
+}
+
+#[test]
+fn a_read_that_fails_when_its_data_is_to_leave_may_have_been_counted() {
+    for msn in [1, 2] {
+        Dialogue::at(RESPONDER).send(0).read(1).answer(1, ACCESS, msn).breaks(&[]);
+    }
+    Dialogue::at(RESPONDER).send(0).read(1).answer(1, ACCESS, 3).breaks(&[Rule::Msn]);
+    // A SEND is never counted before it is done.
+    Dialogue::at(RESPONDER).send(0).send(1).answer(1, 0x63, 2).breaks(&[Rule::Msn]);
+}
+
+#[test]
+fn the_wait_begins_with_the_first_nak_that_tells_to() {
+    let at_requester = || Dialogue::at(REQUESTER);
+    at_requester()
+        .send(0)
+        .answer(0, NOT_READY, 0)
+        .wait(1_000)
+        .answer(0, NOT_READY, 0)
+        .wait(300)
+        .send(0)
+        .breaks(&[]);
+    at_requester().send(0).answer(0, NOT_READY, 0).wait(1_000).send(0).breaks(&[Rule::RnrDelay]);
+    // Behind an unanswered READ, too.
+    at_requester().read(0).send(1).answer(1, NOT_READY, 1).read(0).send(1).breaks(&[Rule::RnrDelay]);
+}
+
+#[test]
+fn what_the_icrc_leaves_out_is_held_against_a_sender_only_as_it_was_sent() {
+    let reserved = |vantage, damage| {
+        let mut dialogue = Dialogue::with(Options { vantage, damage, ..Options::default() });
+        dialogue.pass(0, |b| {
+            set_psn(b, FIRST);
+            b[BTH + 4] = 0x20;
+        });
+        dialogue
+    };
+    reserved(RESPONDER, Damage::IsLoss).breaks(&[]);
+    reserved(REQUESTER, Damage::IsLoss).breaks(&[Rule::Reserved]);
+    reserved(RESPONDER, Damage::Breaks).breaks(&[Rule::Reserved]);
+}
