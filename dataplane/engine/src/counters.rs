@@ -95,6 +95,10 @@ named! {
         ReqRemoteAccessErrors = "req_remote_access_errors",
         /// NAK remote operational error received.
         ReqRemoteOperationErrors = "req_remote_operation_errors",
+        /// Packets with more payload than the path MTU: the peer has a larger one.
+        OverPathMtu = "rx_over_path_mtu",
+        /// First and Middle packets that are full by a smaller path MTU: the peer has that.
+        UnderPathMtu = "rx_under_path_mtu",
         /// Completions that found their CQ full.
         CqOverflow = "cq_overflow",
     }

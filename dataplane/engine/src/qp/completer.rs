@@ -5,7 +5,7 @@
 
 use super::flight::{Wqe, offset};
 use super::load::ATOMIC_LEN;
-use super::{Ctx, Qp, complete, flush, retry};
+use super::{Ctx, Qp, complete, flush, other_mtu, retry};
 use crate::counters::{Counter, DropReason};
 use crate::memory::{Memory, RegionGone, Span};
 use crate::packet::{Payload, RxPacket};
@@ -123,7 +123,10 @@ fn on_read_response<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, packet: 
         None => return,
     };
     match fault {
-        Some(status) => flush::fail_send(qp, ctx, status),
+        Some(status) => {
+            other_mtu::count(qp, packet, mtu);
+            flush::fail_send(qp, ctx, status);
+        }
         None => take_data(qp, ctx),
     }
 }

@@ -11,6 +11,7 @@ mod flight;
 mod flush;
 mod load;
 mod modify;
+mod other_mtu;
 mod outstanding;
 mod request;
 mod requester;

@@ -1,7 +1,7 @@
 //! READ responses: placed in order, checked against what is due.
 
 use super::*;
-use crate::counters::DropReason;
+use crate::counters::{Counter, DropReason};
 
 /// A READ of 600 bytes into two pieces, in flight.
 fn reading() -> (Rig, Region) {
@@ -91,6 +91,26 @@ fn a_response_of_the_wrong_length_is_a_length_error() {
         read_response(&mut rig, at, psn, &vec![1; len]);
         completes(&rig, &[(1, WcStatus::LocLenErr)]);
         assert_eq!(rig.memory.content(region.id), before, "{at:?} of {len}");
+    }
+}
+
+/// The peer cuts what we read by a path MTU of its own: told apart from a response that is just wrong.
+#[test]
+fn responses_of_a_peer_with_another_path_mtu_are_counted() {
+    for (at, len, expected) in [
+        (Position::First, 2048, (1, 0)),
+        (Position::Only, 1500, (1, 0)),
+        (Position::First, 512, (0, 1)),
+        (Position::First, 513, (0, 0)),
+        (Position::Last, 476, (0, 0)),
+    ] {
+        let (mut rig, region) = rc_with(QpAttr { path_mtu: Mtu::Mtu1024, ..attributes() });
+        rig.post_send(wr(1, SendOp::Read(REMOTE), &[region.sge(0, 1500)]));
+        rig.sent();
+        read_response(&mut rig, at, 0x100, &vec![1; len]);
+        assert_ne!(rig.send_cqes()[0].status, WcStatus::Success);
+        let counted = (rig.count(Counter::OverPathMtu), rig.count(Counter::UnderPathMtu));
+        assert_eq!(counted, expected, "{at:?} of {len}");
     }
 }
 

@@ -9,8 +9,8 @@ use wire::{Operation, Reth};
 
 pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
     qp.counters.count(Counter::DuplicateRequest);
-    let frame = packet.frame;
-    let answered = length::of_packet(packet, qp.attr.path_mtu).is_ok()
+    let (frame, mtu) = (packet.frame, qp.attr.path_mtu);
+    let answered = length::of_packet(qp, packet, mtu).is_ok()
         && match frame.info.operation.base() {
             // An ACK of all that is done, asked for or not: the peer may have missed the one it had.
             Operation::Send | Operation::Write => {

@@ -6,13 +6,13 @@ use crate::fault::Fault;
 use crate::limits::MAX_MESSAGE;
 use crate::packet::RxPacket;
 use crate::placement::FlushLevel;
-use crate::qp::Qp;
 use crate::qp::load::ATOMIC_LEN;
+use crate::qp::{Qp, other_mtu};
 use wire::{AtomicEth, Bth, Mtu, Operation, Reth};
 
 pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let mtu = qp.attr.path_mtu;
-    of_packet(packet, mtu)?;
+    of_packet(qp, packet, mtu)?;
     match packet.frame.info.operation.base() {
         Operation::Send => of_send(qp, packet),
         Operation::Write => of_write(qp, packet, mtu),
@@ -26,11 +26,15 @@ pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
 
 /// First and Middle are full, Last has something, nothing is longer than the MTU; the pad is what the length
 /// asks for.
-pub(super) fn of_packet(packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
+pub(super) fn of_packet(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
     let frame = packet.frame;
     let len = frame.payload_len();
     let right = frame.info.payload.allows(len as u32, mtu) && frame.bth.pad_count == Bth::pad_for(len);
-    if right { Ok(()) } else { Err(Fault::PacketLength) }
+    if right {
+        return Ok(());
+    }
+    other_mtu::count(qp, packet, mtu);
+    Err(Fault::PacketLength)
 }
 
 fn of_send(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {

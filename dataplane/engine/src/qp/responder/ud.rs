@@ -19,7 +19,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
 
 /// PSNs are not looked at. A receive that is too short for one datagram waits for the next.
 fn datagram<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
-    length::of_packet(packet, qp.port_mtu)?;
+    length::of_packet(qp, packet, qp.port_mtu)?;
     qp.resp.receive.take(qp.shared.rq(), ctx, qp.pd)?;
     qp.resp.receive.usable()?;
     if UD_GRH_BYTES + packet.frame.payload_len() as u32 > qp.resp.receive.room() {

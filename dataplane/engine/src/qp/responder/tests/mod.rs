@@ -11,6 +11,7 @@ mod faults;
 mod flush;
 mod help;
 mod order;
+mod path_mtu;
 mod read;
 mod send;
 mod sequence;
