@@ -31,7 +31,7 @@ check "the server ends well" stop "$server" INT
 
 check "the capture is complete" end_captures
 check "tshark dissects every packet" tests/tools/check_dissection.py "$scratch/joint.pcap"
-check "no rule of the protocol is broken" tests/tools/check_rules.sh "$programs/rockhopper" "$scratch/joint.pcap"
+check "no rule of the protocol is broken" "$programs/rockhopper" check "$scratch/joint.pcap"
 resent() {
     { "$programs/rockhopper" check --json "$scratch/joint.pcap" || true; } |
         python3 -c 'import json, sys; notes = json.load(sys.stdin)["files"][0]["notes"]; print(notes); sys.exit(notes["retransmission"] == 0)'

@@ -31,7 +31,7 @@ check "the capture is complete" end_captures
 check "zlib agrees with every iCRC" \
     tests/tools/check_icrc.py --need send,write,read,atomic,ack,uc,ud "$scratch/joint.pcap"
 check "tshark dissects every packet" tests/tools/check_dissection.py "$scratch/joint.pcap"
-check "no rule of the protocol is broken" tests/tools/check_rules.sh "$programs/rockhopper" "$scratch/joint.pcap"
+check "no rule of the protocol is broken" "$programs/rockhopper" check "$scratch/joint.pcap"
 for host in a b; do
     check "the kernel of host $host had nothing to say to our packets" quiet_kernel $host
 done
