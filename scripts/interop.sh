@@ -10,6 +10,7 @@ if ! reason=$(scripts/interop/guest.sh possible); then
 fi
 if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || { echo "taps and namespaces need root: run this as root" >&2; exit 2; }
-    exec sudo RH_BIN="${RH_BIN:-}" ROCKHOPPER_CACHE="$(scripts/interop/guest.sh cache)" "$PWD/scripts/interop.sh"
+    exec sudo RH_BIN="${RH_BIN:-}" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-}" ROCKHOPPER_CACHE="$(scripts/interop/guest.sh cache)" "$PWD/scripts/interop.sh"
 fi
+export RH_BIN=${RH_BIN:-${CARGO_TARGET_DIR:-$PWD/target}/release}
 exec scripts/interop/matrix.py --write docs/interop.md

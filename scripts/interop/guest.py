@@ -1,6 +1,7 @@
 """A guest of guest.sh, for programs: started, spoken to, looked into, ended."""
 import ctypes
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -38,7 +39,11 @@ class Guest:
     def __exit__(self, *_):
         self.over.set()
         self.beat.join()
+        # Who wants this program to end may say so twice; a guest half ended would stay.
+        handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         subprocess.run([SCRIPT, "stop", self.name], check=False)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
     def enter(self):
         """From now on this process, and what it starts, is on the near side of this guest's cable."""

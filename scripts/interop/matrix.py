@@ -24,6 +24,11 @@ from guest import Guest, programs
 from runner import attempt, run, start
 
 
+def end_on_signal(number, _):
+    """Guests end also when somebody ends this program."""
+    sys.exit(128 + number)
+
+
 class Part:
     """What one guest after the other is good for: the rows of an MTU, and the events. A process of its own."""
 
@@ -35,8 +40,8 @@ class Part:
         theirs.close()
 
     def work(self, end):
-        # Guests end also when somebody ends this program.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGINT, end_on_signal)
+        signal.signal(signal.SIGTERM, end_on_signal)
         left, events = list(self.wanted), self.events
         while left or events:
             with Guest(f"interop-{os.getpid()}-{self.mtu}", self.mtu) as guest, tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
@@ -83,9 +88,7 @@ def planned(arguments):
     """The rows by the guest's MTU."""
     if arguments.short:
         return {mtu: rows.short(mtu) for mtu in rows.PATH_MTU}
-    wanted = {mtu: rows.clean(False, mtu) + rows.clean(True, mtu) for mtu in rows.PATH_MTU}
-    wanted[1500] += rows.impaired()
-    return wanted
+    return {mtu: rows.clean(False, mtu) + rows.clean(True, mtu) + rows.impaired(mtu) for mtu in rows.PATH_MTU}
 
 
 def main():
@@ -102,8 +105,8 @@ def main():
         return 2
     begin = time.monotonic()
     parts = []
-    # Guests end also when somebody ends this program.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, end_on_signal)
+    signal.signal(signal.SIGTERM, end_on_signal)
     try:
         for mtu, wanted in planned(arguments).items():
             wanted = [row for row in wanted if arguments.only in row.name()]

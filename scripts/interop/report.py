@@ -48,12 +48,16 @@ def clean_table(results):
 
 
 def impaired_table(results):
-    lines = ["| impairment of our port | program | as client | as server | packets sent again here | duplicates, gaps and retries at the peer | seconds |",
+    lines = ["| impairment of our port | program | as client, MTU | as server, MTU | seen of it here | seen at the peer | seconds |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for (plan, program), some in group(results, lambda row: (row.impair, row.program)).items():
-        roles = [count([r for r in some if r["row"].role == role]) for role in ("client", "server")]
-        again, saw = (sum(result.get(name, 0) for result in some) for name in ("retransmitted", "noticed"))
-        lines.append(f"| `{plan}` | `{program}` | {' | '.join(roles)} | {again} | {saw} | {seconds_of(some)} |")
+        roles = []
+        for role in ("client", "server"):
+            those = [r for r in some if r["row"].role == role]
+            mtus = ", ".join(str(mtu) for mtu in sorted({r["row"].path_mtu for r in those}))
+            roles.append(f"{count(those)}, {mtus}" if those else "-")
+        here, there = (sum(result.get("noticed", (0, 0))[end] for result in some) for end in (0, 1))
+        lines.append(f"| `{plan}` | `{program}` | {' | '.join(roles)} | {here} | {there} | {seconds_of(some)} |")
     return lines
 
 
@@ -68,7 +72,9 @@ def table(results, specials, seconds, short):
     lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.{starved}", "", f"The peer: {made_of}.", ""]
     lines += clean_table(clean)
     if impaired:
-        lines += ["", *impaired_table(impaired)]
+        lines += ["", "Over IPv4 with MTU 1024, over IPv6 with 4096. Seen here: packets that came again, too early or too late, or were sent again, and timeouts. Seen at",
+                  "the peer: rxe's counters `duplicate_request`, `out_of_seq_request`, `rcvd_seq_err` and `completer_retry_err`.",
+                  "", *impaired_table(impaired)]
     if specials:
         lines += ["", "| event in the midst of a transfer | what has to happen | |", "| --- | --- | --- |"]
         lines += [f"| {s['event']} | {s['wanted']} | {'passed' if s['ok'] else 'FAILED: ' + s['why']} |" for s in specials]

@@ -140,22 +140,23 @@ def plan(faults, direction):
     return "; ".join(["seed 7"] + parts)
 
 
-def impaired():
-    """Reliable programs through our impairment stage, each fault on what we send and on what we receive. The roles alternate so that
-    each program meets each fault in both."""
+def impaired(mtu):
+    """Reliable programs through our impairment stage, each fault on what we send and on what we receive. Roles alternate, and the
+    other way round over the other MTU: with both, each program meets each fault in each direction and role."""
     programs = (
         ("ib_send_bw", 20000, 100, 1),
         ("ib_write_bw", 20000, 100, 2),
-        ("ib_read_bw", 20000, 100, 1),
-        ("ib_atomic_bw", 8, 200, 1),
-        ("ibv_rc_pingpong", 5000, 50, 1),
+        ("ib_read_bw", 20000, 200, 1),
+        ("ib_atomic_bw", 8, 500, 1),
+        ("ibv_rc_pingpong", 5000, 100, 1),
     )
+    other = mtu != 1500
     rows = []
     for faults in FAULTS.values():
         for first, direction in enumerate(("tx", "rx")):
             for number, (program, size, iters, qps) in enumerate(programs):
-                role = ("client", "server")[(first + number) % 2]
-                rows.append(Row(program, "RC", role, size, iters, qps=qps, impair=plan(faults, direction)))
+                role = ("client", "server")[(first + number + other) % 2]
+                rows.append(Row(program, "RC", role, size, iters, qps=qps, v6=other, mtu=mtu, impair=plan(faults, direction)))
     return rows
 
 
@@ -172,4 +173,4 @@ def short(mtu):
     }[mtu]
     some = [row for row in clean(False, mtu) if (row.program, row.service, row.size) in wanted]
     some = [replace(row, v6=(number + number // 2) % 2 == 1) for number, row in enumerate(some)]
-    return some + impaired()[-5:] if mtu == 1500 else some
+    return some + impaired(mtu)[-5:] if mtu == 1500 else some

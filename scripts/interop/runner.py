@@ -95,7 +95,14 @@ def compare(guest, pieces, row):
     return len(pieces)
 
 
-def noticed(guest):
+def noticed_here(said):
+    """What our QPs have counted of faults: packets that came too late, too early or again, what was sent again, and timeouts."""
+    counters = said["client"]["counters"] | said["server"]["counters"]
+    names = ("duplicate_request", "out_of_sequence", "retransmitted_packets", "local_ack_timeout_err")
+    return sum(count for name, count in counters.items() if name in names or name.startswith("drop_"))
+
+
+def noticed_there(guest):
     """What the peer's rxe has counted of faults: duplicates, gaps, retries."""
     names = "duplicate_request out_of_seq_request rcvd_seq_err completer_retry_err"
     said = guest.must(f"cd /sys/class/infiniband/rxe0/ports/1/hw_counters && cat {names}")
@@ -104,7 +111,7 @@ def noticed(guest):
 
 def run(guest, config, row):
     """Runs a row: what was compared here, how many pieces at the peer, and which faults of the line each end saw."""
-    before = noticed(guest) if row.impair else 0
+    before = noticed_there(guest) if row.impair else 0
     looked = 0
     with start(guest, config, row, [] if row.pingpong else ["--hold"]) as ours:
         watchdog = time.monotonic() + SECONDS
@@ -124,8 +131,8 @@ def run(guest, config, row):
     compared = said["verify"]["compared"]
     if not compared and not looked:
         raise Failed("nothing was compared")
-    saw = noticed(guest) - before if row.impair else 0
-    return {"here": compared, "there": looked, "retransmitted": said["retransmitted_packets"], "noticed": saw}
+    noticed = (noticed_here(said), noticed_there(guest) - before) if row.impair else (0, 0)
+    return {"here": compared, "there": looked, "noticed": noticed}
 
 
 def leave(guest):
