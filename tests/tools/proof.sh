@@ -27,7 +27,7 @@ check() {
         echo "ok    $what"
     else
         echo "FAIL  $what"
-        sed 's/^/      /' "$scratch/said" | head -n 20
+        head -n 20 "$scratch/said" | sed 's/^/      /'
         failures=$((failures + 1))
     fi
 }

@@ -29,7 +29,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Both ends in one process: verify every operation, show speed and latency. Needs no NIC and no privileges.
+    /// Both ends in one process: verify every operation, show speed and latency. Needs no NIC and no privileges, but for --config.
     Demo(DemoArgs),
     /// Bring an endpoint up: answers ARP, neighbour discovery and ping, serves rockhopper-perf, until Ctrl-C.
     Serve(ServeArgs),
@@ -56,6 +56,9 @@ struct DemoArgs {
     /// Spoil the link on purpose, as in "drop 1%; reorder 3 every 1000"; lost UC and UD messages are sent again.
     #[arg(long, value_name = "PLAN")]
     impair: Option<rockhopper::ImpairPlan>,
+    /// Verify between the first two ports of this configuration file, which reach each other, instead of two joined in memory.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]

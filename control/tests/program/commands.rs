@@ -28,7 +28,7 @@ fn json(bytes: &[u8]) -> Value {
 }
 
 /// What the demo verifies: the operations of each transport over IPv4 and IPv6.
-const CHECKS: usize = 2 * (15 + 4 + 2);
+const CHECKS: usize = 2 * (15 + 4 + 3);
 
 #[test]
 fn demo_verifies_every_operation_and_measures() {
@@ -40,7 +40,7 @@ fn demo_verifies_every_operation_and_measures() {
     assert_eq!(operations.len(), CHECKS);
     assert!(operations.iter().all(|check| check["fault"].is_null() && check["messages"].as_u64() > Some(0)));
     for (transport, network, count) in
-        [("RC", "IPv4", 15), ("RC", "IPv6", 15), ("UC", "IPv6", 4), ("UD", "IPv4", 2)]
+        [("RC", "IPv4", 15), ("RC", "IPv6", 15), ("UC", "IPv6", 4), ("UD", "IPv4", 3)]
     {
         let of = |check: &&Value| check["transport"] == transport && check["network"] == network;
         assert_eq!(operations.iter().filter(of).count(), count, "{transport} {network}");
@@ -48,6 +48,32 @@ fn demo_verifies_every_operation_and_measures() {
     assert_eq!(report["speed"]["bandwidth"].as_array().unwrap().len(), 15);
     assert_eq!(report["speed"]["latency"].as_array().unwrap().len(), 9);
     assert!(report["speed"]["bandwidth"][0]["bandwidth_gbps"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn demo_verifies_between_two_ports_of_ones_own_over_every_type_of_gid() {
+    let setup = Setup::new(&RING.replace("[[port]]", "[[port]]\ngid_types = [\"v1\", \"v2\"]"));
+    let output = run(&["demo", "--json", "--no-speed", "-c", &setup.config()]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let report = json(&output.stdout);
+    let networks: std::collections::BTreeSet<_> = report["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["network"].as_str().unwrap())
+        .collect();
+    assert_eq!(networks.into_iter().collect::<Vec<_>>(), ["IPv4", "RoCE v1, IPv4"]);
+    assert!(report["impaired"].is_null());
+
+    let one =
+        Setup::new("[[port]]\ndriver = \"tap\"\ninterface = \"rh-none\"\naddresses = [\"10.1.0.1/24\"]\n");
+    let output = run(&["demo", "-c", &one.config()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("has fewer than two ports: add a [[port]]"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]

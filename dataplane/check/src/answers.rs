@@ -213,6 +213,7 @@ impl Answers {
             packet.broken(Rule::NakOnce, format_args!("PSN {} was asked for already", psn_at(at)));
         }
         self.asked_for = Some(at);
+        requests.repeats.begin(at);
         requests.awaiting.retain(|&(asked, _)| asked < at);
         requests.acknowledge(at, side.mtu);
     }

@@ -24,6 +24,8 @@ pub struct Checker {
     options: Options,
     halves: Halves,
     cm: Cm,
+    /// Frames were cut inside their headers: there are requests that were not seen, so no answer can be held against them.
+    lacks_headers: bool,
     report: Report,
 }
 
@@ -31,7 +33,7 @@ impl Checker {
     /// A checker that has seen nothing.
     pub fn new(options: Options) -> Checker {
         let report = Report::new(options.max_violations);
-        Checker { options, halves: Halves::default(), cm: Cm::default(), report }
+        Checker { options, halves: Halves::default(), cm: Cm::default(), lacks_headers: false, report }
     }
 
     /// Tells of a connection, made or made again: the numbers of its QPs, their first PSNs and the path MTU. What was known of
@@ -74,6 +76,7 @@ impl Checker {
                 self.report.roce_frames += 1;
                 if !whole && bytes.len() < HEAD_LEN {
                     self.report.cut_frames += 1;
+                    self.lacks_headers = true;
                 } else {
                     self.damaged(rule, time_ns, &error.to_string());
                 }
@@ -175,6 +178,7 @@ impl Checker {
         self.path_mtu(index, peer, time_ns, bytes, frame);
         if frame.info.is_response() {
             match peer {
+                Some(_) if self.lacks_headers => {}
                 Some(peer) => self.on_response(index, peer, time_ns, bytes, frame),
                 None => self.report.note(Note::Unpaired),
             }

@@ -46,6 +46,7 @@ mod options;
 mod packet;
 mod pairs;
 mod record;
+mod repeats;
 mod report;
 mod requests;
 mod rule;

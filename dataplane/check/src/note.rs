@@ -30,7 +30,7 @@ macro_rules! notes {
 
 notes! {
     Retransmission = "retransmission", "requests that were sent again";
-    Duplicate = "duplicate", "requests that the network doubled: the same frame to the last bit";
+    Duplicate = "duplicate", "requests that the network doubled: the same frame to the last bit, and nothing that asks for it";
     Missing = "missing", "places where requests are missing: lost before they could be captured";
     SequenceNak = "sequence-nak", "NAKs for a PSN out of sequence";
     RnrNak = "rnr-nak", "NAKs because no receive was posted";

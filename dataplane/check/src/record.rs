@@ -29,7 +29,9 @@ pub struct Record {
     pub reth: Option<Reth>,
     pub digest: Option<u32>,
     pub icrc: Option<u32>,
-    /// How often it was seen, network duplicates left out.
+    /// When it was last seen, network duplicates left out, nanoseconds.
+    pub seen_ns: u64,
+    /// How often.
     pub times: u32,
     /// All before it was acknowledged when it was first seen.
     pub alone: bool,

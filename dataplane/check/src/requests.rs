@@ -3,6 +3,7 @@
 
 use crate::packet::Packet;
 use crate::record::{At, BEGIN, Record, memory_of, psn_at, unwrap};
+use crate::repeats::Repeats;
 use crate::{Note, Rule};
 use std::collections::VecDeque;
 use wire::{Mtu, Operation, Position, Psn, Reth, Service, packets};
@@ -57,6 +58,7 @@ pub struct Requests {
     /// MSN when no message had ended, once it is known.
     pub msn_base: Option<u32>,
     pub rnr: Option<RnrWait>,
+    pub repeats: Repeats,
     /// Requests that asked for an ACK and have none, with their arrival; kept where arrivals are seen.
     pub awaiting: VecDeque<(At, u64)>,
 }
@@ -251,6 +253,7 @@ impl Requests {
             reth: memory_of(packet.ext(), packet.ext()),
             digest: packet.digest(),
             icrc: packet.icrc(),
+            seen_ns: packet.time_ns,
             times: 1,
             alone: self.acked >= at,
             head: (info.operation == Operation::Write && info.position == Position::First).then_some(at),
@@ -259,6 +262,9 @@ impl Requests {
             original: None,
             answered: 0,
         };
+        if at >= self.next {
+            self.repeats.over();
+        }
         let index = self.before(at).map_or(0, |index| index + 1);
         self.records.insert(index, record);
         self.follows(packet, index, side);
@@ -371,11 +377,13 @@ impl Requests {
 
     /// A request that was seen before.
     fn again(&mut self, packet: &mut Packet<'_>, index: usize, side: Side) {
-        let icrc = packet.icrc();
-        if icrc.is_some() && icrc == self.records[index].icrc && !side.sees_sending {
+        if self.is_doubled(packet, index, side) {
             return packet.note(Note::Duplicate);
         }
         packet.note(Note::Retransmission);
+        let record = &mut self.records[index];
+        record.seen_ns = packet.time_ns;
+        self.repeats.begin(record.at + u64::from(record.span(side.mtu).unwrap_or(1)));
         self.waited(packet, index, side);
         let settled = self.settled;
         let record = &mut self.records[index];
@@ -403,6 +411,21 @@ impl Requests {
         if side.sees_sending && side.sees_answers && record.at < settled && !record.has_own_answer() {
             packet.broken(Rule::PsnOrder, format_args!("{info} is sent again, but it was acknowledged"));
         }
+    }
+
+    /// The network doubled it.
+    fn is_doubled(&self, packet: &Packet<'_>, index: usize, side: Side) -> bool {
+        let record = &self.records[index];
+        let icrc = packet.icrc();
+        if side.sees_sending || icrc.is_none() || icrc != record.icrc {
+            return false;
+        }
+        let since_ns = packet.time_ns.saturating_sub(record.seen_ns);
+        let again = match self.rnr.filter(|rnr| rnr.at == record.at) {
+            Some(rnr) => packet.time_ns.saturating_sub(rnr.from_ns) >= rnr.delay_ns,
+            None => self.repeats.has(record.at, since_ns),
+        };
+        !again || packet.frame.info.service == Service::Uc
     }
 
     /// A PSN that belongs to the responses of a READ.

@@ -1,5 +1,6 @@
 //! Two connected ends, driven by one thread, and bytes that tell where they belong.
 
+use super::way::Way;
 use crate::cli::failure::Failure;
 use rockhopper::{Access, ConnectOptions, Cq, Cqe, Device, Mr, Pd, Qp, QpOptions, QpType, RecvWr};
 use std::cell::Cell;
@@ -31,15 +32,17 @@ pub struct End {
     pub cq: Cq,
     pub qp: Qp,
     pub mr: Mr,
+    pub options: ConnectOptions,
 }
 
 impl End {
-    fn new(device: &Device, qp_type: QpType) -> Result<End, Failure> {
+    fn new(device: &Device, qp_type: QpType, sgid_index: usize) -> Result<End, Failure> {
         let pd = device.alloc_pd();
         let cq = device.create_cq(512)?;
         let qp = pd.create_qp(&QpOptions::new(qp_type, &cq))?;
         let mr = pd.reg_mr(MEMORY, EVERYTHING)?;
-        Ok(End { device: device.clone(), pd, cq, qp, mr })
+        let options = ConnectOptions { sgid_index: Some(sgid_index), ..ConnectOptions::default() };
+        Ok(End { device: device.clone(), pd, cq, qp, mr, options })
     }
 
     /// Bytes of its memory.
@@ -54,7 +57,6 @@ impl End {
 pub struct Pair {
     pub near: End,
     pub far: End,
-    pub options: ConnectOptions,
     /// Messages may get lost: the link is spoiled on purpose, and the service does not repeat them.
     lossy: bool,
     /// A receive waits at the far end.
@@ -67,22 +69,31 @@ impl Pair {
         near: &Device,
         far: &Device,
         qp_type: QpType,
-        ipv6: bool,
+        way: &Way,
         spoiled: bool,
     ) -> Result<Pair, Failure> {
-        // GID 0 is link-local; the ring pair's ports have an IPv4 address at 1 and an IPv6 one at 2.
-        let sgid_index = Some(if ipv6 { 2 } else { 1 });
-        let options = ConnectOptions { sgid_index, ..ConnectOptions::default() };
-        let (near, far) = (End::new(near, qp_type)?, End::new(far, qp_type)?);
-        if qp_type == QpType::Ud {
-            near.qp.activate(&options)?;
-            far.qp.activate(&options)?;
-        } else {
-            far.qp.connect(&near.qp.info(&options), &options)?;
-            near.qp.connect(&far.qp.info(&options), &options)?;
-        }
+        let [near, far] = [End::new(near, qp_type, way.near)?, End::new(far, qp_type, way.far)?];
         let lossy = spoiled && qp_type != QpType::Rc;
-        Ok(Pair { near, far, options, lossy, waits: Cell::new(false) })
+        let pair = Pair { near, far, lossy, waits: Cell::new(false) };
+        if qp_type == QpType::Ud {
+            pair.near.qp.activate(&pair.near.options)?;
+            pair.far.qp.activate(&pair.far.options)?;
+        } else {
+            pair.join(&pair.near.qp, &pair.far.qp)?;
+        }
+        Ok(pair)
+    }
+
+    /// Connects a queue pair of the near end with one of the far end.
+    pub fn join(&self, near: &Qp, far: &Qp) -> Result<(), Failure> {
+        far.connect(&near.info(&self.near.options), &self.far.options)?;
+        near.connect(&far.info(&self.far.options), &self.near.options)?;
+        Ok(())
+    }
+
+    /// The longest datagram between them, in bytes.
+    pub fn longest_datagram(&self) -> usize {
+        self.near.device.path_mtu().min(self.far.device.path_mtu()).bytes() as usize
     }
 
     /// Sends a message and checks what arrived. Where messages get lost it is sent until it has arrived whole: one of them

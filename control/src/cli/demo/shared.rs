@@ -3,7 +3,7 @@
 use super::end::{EVERYTHING, Pair, pattern};
 use super::verify::{expect, expect_bytes, imm};
 use crate::cli::failure::Failure;
-use rockhopper::{EventKind, EventSource, Qp, QpOptions, QpType, RecvWr, SendWr, SrqOptions, WcOpcode};
+use rockhopper::{EventKind, EventSource, QpOptions, QpType, RecvWr, SendWr, SrqOptions, WcOpcode};
 use std::time::Duration;
 
 /// Queue pairs of the far end that share its receives.
@@ -22,7 +22,7 @@ pub fn srq(pair: &Pair) -> Result<(u64, u64), Failure> {
         let sender = pair.near.pd.create_qp(&QpOptions::new(QpType::Rc, &pair.near.cq))?;
         let with_srq = QpOptions { srq: Some(srq.clone()), ..QpOptions::new(QpType::Rc, &pair.far.cq) };
         let receiver = pair.far.pd.create_qp(&with_srq)?;
-        join(pair, &sender, &receiver)?;
+        pair.join(&sender, &receiver)?;
         senders.push(sender);
         receivers.push(receiver);
     }
@@ -57,7 +57,7 @@ pub fn xrc(pair: &Pair) -> Result<(u64, u64), Failure> {
     let srqs = [first?, second?];
     let target = domain.create_target()?;
     let initiator = pair.near.pd.create_qp(&QpOptions::new(QpType::XrcIni, &pair.near.cq))?;
-    join(pair, &initiator, &target)?;
+    pair.join(&initiator, &target)?;
     let (near, far) = (&pair.near.mr, pair.far.pd.reg_mr(2 * ROOM, EVERYTHING)?);
     for id in 0..MESSAGES {
         let (srq, data) = (&srqs[id as usize % 2], pattern(id, ROOM));
@@ -83,10 +83,4 @@ pub fn xrc(pair: &Pair) -> Result<(u64, u64), Failure> {
         expect_bytes(&pair.near.bytes(2 * ROOM, 8)?, &id.to_ne_bytes())?;
     }
     Ok((4 * MESSAGES, MESSAGES * (3 * ROOM as u64 + 8)))
-}
-
-fn join(pair: &Pair, near: &Qp, far: &Qp) -> Result<(), Failure> {
-    far.connect(&near.info(&pair.options), &pair.options)?;
-    near.connect(&far.info(&pair.options), &pair.options)?;
-    Ok(())
 }

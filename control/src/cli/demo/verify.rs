@@ -1,13 +1,15 @@
-//! Every operation of every service over IPv4 and IPv6, each byte compared.
+//! Every operation of every service over every way between the ends, each byte compared.
 
 use super::end::{EVERYTHING, MEMORY, Pair, pattern};
 use super::keys;
 use super::shared;
+use super::way;
 use crate::cli::failure::Failure;
 use crate::cli::out::say;
 use rockhopper::perf::Shared;
-use rockhopper::{Cqe, Device, QKey, QpType, RKey, RecvWr, SendWr, WcOpcode};
+use rockhopper::{Cqe, Device, QKey, QpType, Qpn, RKey, RecvWr, SendWr, WcOpcode};
 use serde::Serialize;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Message lengths: nothing, a byte, around one and several packets of 4096, and long.
 const LENGTHS: [usize; 10] = [0, 1, 64, 1000, 4095, 4096, 4097, 16_384, 65_537, 1 << 20];
@@ -15,6 +17,9 @@ const LENGTHS: [usize; 10] = [0, 1, 64, 1000, 4095, 4096, 4097, 16_384, 65_537, 
 const DATAGRAMS: [usize; 6] = [0, 1, 64, 1000, 4095, 4096];
 /// How often an atomic is done.
 const ATOMICS: u64 = 100;
+/// Groups of this machine's own choice, one of each family.
+const GROUP_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 82, 72, 1));
+const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xFF0E, 0, 0, 0, 0, 0, 0x5248, 1));
 /// Before the payload of a datagram.
 const GRH: usize = 40;
 
@@ -55,7 +60,8 @@ const UNRELIABLE: [(&str, Run); 4] = [
     ("WRITE", write_uc),
     ("WRITE with immediate", write_imm),
 ];
-const DATAGRAM: [(&str, Run); 2] = [("SEND", datagram), ("SEND with immediate", datagram_imm)];
+const DATAGRAM: [(&str, Run); 3] =
+    [("SEND", datagram), ("SEND with immediate", datagram_imm), ("SEND to a group", datagram_to_group)];
 
 /// Runs every check, in their order, until stopped.
 pub fn all(
@@ -68,18 +74,18 @@ pub fn all(
     let services: [(QpType, &[(&'static str, Run)]); 3] =
         [(QpType::Rc, &RELIABLE), (QpType::Uc, &UNRELIABLE), (QpType::Ud, &DATAGRAM)];
     let mut checks = Vec::new();
-    for (network, ipv6) in [("IPv4", false), ("IPv6", true)] {
+    for way in way::all(near, far)? {
         for (qp_type, operations) in services {
             for &(operation, run) in operations {
                 if stop.is_stopped() {
                     return Ok(checks);
                 }
                 // A queue pair of its own: one fault does not hide the next.
-                let outcome = Pair::connect(near, far, qp_type, ipv6, spoiled).and_then(|pair| run(&pair));
+                let outcome = Pair::connect(near, far, qp_type, &way, spoiled).and_then(|pair| run(&pair));
                 let (messages, bytes) = *outcome.as_ref().unwrap_or(&(0, 0));
                 let fault = outcome.err().map(|why| why.text().unwrap_or("unknown").to_owned());
                 let transport = format!("{qp_type:?}").to_uppercase();
-                let check = Check { operation, transport, network, messages, bytes, fault };
+                let check = Check { operation, transport, network: way.network, messages, bytes, fault };
                 if !json {
                     say(check.line());
                 }
@@ -95,9 +101,11 @@ impl Check {
         let Check { operation, transport, network, messages, bytes, fault } = self;
         match fault {
             None => {
-                format!("✓ {transport} {network}  {operation:<26} {messages:>4} messages {bytes:>9} bytes")
+                format!(
+                    "✓ {transport} {network:<13}  {operation:<26} {messages:>4} messages {bytes:>9} bytes"
+                )
             }
-            Some(why) => format!("✗ {transport} {network}  {operation:<26} {why}"),
+            Some(why) => format!("✗ {transport} {network:<13}  {operation:<26} {why}"),
         }
     }
 }
@@ -284,22 +292,36 @@ fn pieces(pair: &Pair) -> Result<(u64, u64), Failure> {
 }
 
 fn datagram(pair: &Pair) -> Result<(u64, u64), Failure> {
-    datagrams(pair, |_| None)
+    let peer = pair.far.qp.info(&pair.far.options);
+    datagrams(pair, (peer.gid, peer.qpn()?), |_| None)
 }
 
 fn datagram_imm(pair: &Pair) -> Result<(u64, u64), Failure> {
-    datagrams(pair, |id| Some(imm(id)))
+    let peer = pair.far.qp.info(&pair.far.options);
+    datagrams(pair, (peer.gid, peer.qpn()?), |id| Some(imm(id)))
 }
 
-fn datagrams(pair: &Pair, imm: impl Fn(u64) -> Option<[u8; 4]>) -> Result<(u64, u64), Failure> {
-    let peer = pair.far.qp.info(&pair.options);
-    let ah = pair.near.pd.create_ah(peer.gid, pair.options.sgid_index)?;
-    for (id, len) in (0..).zip(DATAGRAMS) {
+fn datagram_to_group(pair: &Pair) -> Result<(u64, u64), Failure> {
+    let own = pair.near.qp.info(&pair.near.options).gid;
+    let group = if own.is_ipv4() { GROUP_V4 } else { GROUP_V6 };
+    pair.far.qp.attach_mcast(group, 0)?;
+    datagrams(pair, (group, Qpn::MULTICAST), |id| Some(imm(id)))
+}
+
+fn datagrams(
+    pair: &Pair,
+    (address, qpn): (IpAddr, Qpn),
+    imm: impl Fn(u64) -> Option<[u8; 4]>,
+) -> Result<(u64, u64), Failure> {
+    let qkey = QKey::new(pair.far.qp.info(&pair.far.options).qkey);
+    let ah = pair.near.pd.create_ah(address, pair.near.options.sgid_index)?;
+    let lengths = DATAGRAMS.partition_point(|&len| len <= pair.longest_datagram());
+    for (id, &len) in (0..).zip(&DATAGRAMS[..lengths]) {
         let data = pattern(id, len);
         pair.near.mr.write(0, &data)?;
         pair.until_whole(|| {
             pair.expect(RecvWr::new(id).sge(pair.far.mr.sge(0..GRH + len)))?;
-            let send = SendWr::ud_send(id, &ah, peer.qpn()?, QKey::new(peer.qkey), imm(id));
+            let send = SendWr::ud_send(id, &ah, qpn, qkey, imm(id));
             pair.near.qp.post_send(send.sge(pair.near.mr.sge(0..len)))?;
             pair.done(&pair.near)?;
             let received = pair.received()?;
@@ -309,5 +331,5 @@ fn datagrams(pair: &Pair, imm: impl Fn(u64) -> Option<[u8; 4]>) -> Result<(u64, 
             expect_bytes(&pair.far.bytes(GRH, len)?, &data)
         })?;
     }
-    Ok(account(&DATAGRAMS))
+    Ok(account(&DATAGRAMS[..lengths]))
 }

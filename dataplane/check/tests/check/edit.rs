@@ -1,4 +1,5 @@
-//! Faults made in captured frames. All is for IPv4 without a tag; edits make checksum and iCRC right again unless they say "raw".
+//! Faults made in captured frames. Constants are for IPv4 without a tag; edits make checksum and iCRC right again unless they say
+//! "raw".
 
 use crate::support::Seen;
 
@@ -95,16 +96,56 @@ pub fn shorten(bytes: &mut Vec<u8>, by: usize) {
     set_body(bytes, &body);
 }
 
-pub fn fix_ip_checksum(bytes: &mut [u8]) {
-    bytes[IP + 10..IP + 12].copy_from_slice(&[0, 0]);
-    let sum: u32 =
-        bytes[IP..UDP].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    let folded = (sum & 0xFFFF) + (sum >> 16);
-    let folded = (folded & 0xFFFF) + (folded >> 16);
-    bytes[IP + 10..IP + 12].copy_from_slice(&(!folded as u16).to_be_bytes());
+/// Where the BTH of any frame begins: tagged or not, IPv4 or IPv6.
+pub fn bth(frame: &Seen) -> usize {
+    let ip = ip(&frame.bytes);
+    ip + if frame.bytes[ip] >> 4 == 6 { 40 } else { 20 } + 8
 }
 
-fn seal(frame: &mut Seen) {
+/// Changes a frame from its BTH on, whatever lies before it, and seals it.
+pub fn edit_at(frame: &mut Seen, change: impl FnOnce(&mut [u8])) {
+    let bth = bth(frame);
+    change(&mut frame.bytes[bth..]);
+    seal(frame);
+}
+
+/// The places of packets with an opcode in any frames; those that are not RoCE have none.
+pub fn with_opcode(frames: &[Seen], opcode: u8) -> Vec<usize> {
+    let is = |at: &usize| {
+        let frame = &frames[*at];
+        wire::Frame::parse(&frame.bytes, frame.bytes.len()).is_ok_and(|parsed| parsed.bth.opcode.0 == opcode)
+    };
+    (0..frames.len()).filter(is).collect()
+}
+
+pub fn last_with(frames: &[Seen], opcode: u8) -> usize {
+    *with_opcode(frames, opcode).last().expect("such a packet")
+}
+
+/// Puts a VLAN tag into a frame.
+pub fn tag(frame: &mut Seen) {
+    frame.bytes.splice(12..12, [0x81, 0x00, 0x60, 0x07]);
+}
+
+fn ip(bytes: &[u8]) -> usize {
+    if bytes[12..14] == [0x81, 0x00] { IP + 4 } else { IP }
+}
+
+fn fix_ip_checksum(bytes: &mut [u8]) {
+    let ip = ip(bytes);
+    if bytes[ip] >> 4 != 4 {
+        return;
+    }
+    bytes[ip + 10..ip + 12].copy_from_slice(&[0, 0]);
+    let words = bytes[ip..ip + 20].chunks(2);
+    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = (sum & 0xFFFF) + (sum >> 16);
+    let folded = (folded & 0xFFFF) + (folded >> 16);
+    bytes[ip + 10..ip + 12].copy_from_slice(&(!folded as u16).to_be_bytes());
+}
+
+/// Makes checksum and iCRC right.
+pub fn seal(frame: &mut Seen) {
     fix_ip_checksum(&mut frame.bytes);
     // What cannot be parsed any more has no iCRC to be right.
     if let Ok(icrc) = wire::compute_icrc(&frame.bytes) {

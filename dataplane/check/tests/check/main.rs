@@ -2,7 +2,11 @@
 
 mod anything;
 mod captures;
+mod combined;
 mod dialogues;
 mod edit;
 mod faults;
+mod late;
+mod long;
 mod support;
+mod traps;
