@@ -32,7 +32,7 @@ const PCAPNG: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
 /// Microseconds, where an interface does not say.
 const DEFAULT_RESOLUTION: u8 = 6;
 
-/// Calls `with` for every frame: its time in nanoseconds, its bytes as Ethernet, its length on the wire.
+/// Calls `with` for every frame: its time in nanoseconds (0 where the file has none), its bytes as Ethernet, its length on the wire.
 pub fn each_frame(mut file: impl Read, with: impl FnMut(u64, &[u8], usize)) -> Result<(), CaptureError> {
     let mut magic = [0; 4];
     file.read_exact(&mut magic).map_err(|_| NoCapture)?;

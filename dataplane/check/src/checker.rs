@@ -55,7 +55,7 @@ impl Checker {
         self.halves.join(to_other, to_one);
     }
 
-    /// The next frame: its time in nanoseconds, and all of its bytes from the destination MAC on, without FCS.
+    /// The next frame: its time in nanoseconds (0 where it is not known), and all of its bytes from the destination MAC on, without FCS.
     pub fn on_frame(&mut self, time_ns: u64, bytes: &[u8]) {
         self.on_cut_frame(time_ns, bytes, bytes.len());
     }

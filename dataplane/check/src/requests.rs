@@ -474,7 +474,8 @@ impl Requests {
     /// The RNR timer (transport facts 4): a minimum.
     fn waited(&mut self, packet: &mut Packet<'_>, index: usize, side: Side) {
         let Some(rnr) = self.rnr else { return };
-        if self.records[index].at != rnr.at {
+        // Without a time there is nothing to judge.
+        if self.records[index].at != rnr.at || packet.time_ns == 0 {
             return;
         }
         let waited = packet.time_ns.saturating_sub(rnr.from_ns);

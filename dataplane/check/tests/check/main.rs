@@ -6,6 +6,7 @@ mod combined;
 mod dialogues;
 mod edit;
 mod faults;
+mod files;
 mod late;
 mod long;
 mod support;
