@@ -5,8 +5,8 @@ use crate::support::{Seen, capture};
 use check::{Checker, Options};
 
 /// Frames that are fed until everything that grows has grown, and those that follow.
-const WARM: u32 = 150_000;
-const MORE: u32 = 450_000;
+const WARM: u32 = 60_000;
+const MORE: u32 = 150_000;
 
 /// Resident memory of this process, kilobytes.
 fn resident() -> u64 {
