@@ -20,6 +20,7 @@
 //! | --- | --- |
 //! | `single` | one frame by itself |
 //! | `requests` | the requests of one QP: order, lengths, retransmissions |
+//! | `repeats` | whether a frame that is there twice was sent again, or doubled |
 //! | `answers` | what a QP answers to them: PSN, MSN, READ data, NAKs |
 //! | `pairs`, `cm` | which two directions are one connection |
 //!
