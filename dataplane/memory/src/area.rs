@@ -23,11 +23,17 @@ pub(crate) struct Area<'a> {
 }
 
 impl<'a> Area<'a> {
-    /// The memory of a map, which lives as long as it is borrowed.
-    pub fn of_map(map: &'a MmapRaw) -> Area<'a> {
-        // SAFETY: a `MmapRaw` is mapped readable and writable over its whole length until it is dropped, and it never
-        // lends references to its bytes.
-        unsafe { Area::new(map.as_mut_ptr(), map.len()) }
+    /// `len` bytes from `offset` of a map, which lives as long as it is borrowed. They must not lie on its guard pages, or the
+    /// first access is a fault.
+    ///
+    /// # Panics
+    /// When the map is shorter than that.
+    #[inline]
+    pub fn of_map(map: &'a MmapRaw, offset: usize, len: usize) -> Area<'a> {
+        assert!(offset <= map.len() && len <= map.len() - offset, "an area lies in its map");
+        // SAFETY: a `MmapRaw` is mapped over its whole length until it is dropped, readable and writable but for guard pages
+        // (where an access ends the program), and it never lends references to its bytes. The range was checked.
+        unsafe { Area::new(map.as_mut_ptr().add(offset), len) }
     }
 
     /// # Safety

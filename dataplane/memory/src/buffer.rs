@@ -1,7 +1,8 @@
-//! Memory for an application to register: zeroed, page-aligned, on huge pages where the kernel gives them.
+//! Memory for an application to register: zeroed, page-aligned where it is of whole pages, on huge pages where the kernel gives them.
 
 use crate::area::{Area, OutOfRange};
-use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use crate::map::Map;
+use memmap2::MmapOptions;
 use nix::fcntl::posix_fallocate;
 use nix::sys::statfs::{FsType, TMPFS_MAGIC, fstatfs};
 use std::fs::File;
@@ -40,9 +41,12 @@ pub enum BufferError {
 /// Memory that peers may write while the program reads it: so it is copied in and out, never borrowed.
 ///
 /// Threads may use it at once; overlapping accesses then see bytes of either.
+///
+/// With debug assertions memory that is not a file's lies between guard pages, as close to the second as a multiple of 64 bytes
+/// allows: an access beside it is a fault.
 #[derive(Debug)]
 pub struct Buffer {
-    map: MmapRaw,
+    map: Map,
     durable: bool,
 }
 
@@ -55,11 +59,7 @@ impl Buffer {
         if len == 0 {
             return Err(BufferError::Empty);
         }
-        let map = MmapMut::map_anon(len).map_err(|why| BufferError::Memory { len, why })?;
-        let map = MmapRaw::from(map);
-        // Advice: without it everything works, with more misses of the translation cache. Miri has no such call.
-        #[cfg(all(target_os = "linux", not(miri)))]
-        let _ = map.advise(memmap2::Advice::HugePage);
+        let map = Map::anonymous(len).map_err(|why| BufferError::Memory { len, why })?;
         Ok(Buffer { map, durable: false })
     }
 
@@ -81,7 +81,7 @@ impl Buffer {
         let size = i64::try_from(len).map_err(|_| fails(std::io::ErrorKind::FileTooLarge.into()))?;
         posix_fallocate(file, 0, size).map_err(|errno| fails(errno.into()))?;
         let map = MmapOptions::new().len(len).map_raw(file).map_err(fails)?;
-        Ok(Buffer { map, durable: true })
+        Ok(Buffer { map: Map::of_file(map), durable: true })
     }
 
     /// Its bytes can be made to survive a loss of power.
@@ -92,7 +92,7 @@ impl Buffer {
     /// Bytes.
     #[expect(clippy::len_without_is_empty, reason = "a buffer is never empty")]
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.area().len()
     }
 
     /// Address of the first byte: what keys and SGEs count from.
@@ -137,6 +137,6 @@ impl Buffer {
     }
 
     pub(crate) fn area(&self) -> Area<'_> {
-        Area::of_map(&self.map)
+        self.map.area()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | type | whose | what |
 //! | --- | --- | --- |
-//! | [`Buffer`] | the application's | page-aligned zeroed memory with safe, copying access |
+//! | [`Buffer`] | the application's | zeroed memory with safe, copying access |
 //! | [`Regions`] | the control thread's | adds regions, withdraws them, and frees them when no reader can be in them |
 //! | [`HostMemory`] | each worker's | the engine's [`Memory`](engine::Memory): copies and atomics without a lock |
 //!
@@ -16,7 +16,7 @@
 //! once per burst. [`Regions`] keeps the memory until every reader has done so. Nobody has to be trusted for this: a
 //! worker that is never driven again keeps memory from being freed, and that is all.
 //!
-//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves) and `host.rs` (which memory is alive);
+//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs` (which memory is alive);
 //! `regions.rs` only offers [`Regions::register_raw`], whose caller promises.
 //!
 //! Under Miri: `MIRIFLAGS=-Zmiri-disable-weak-memory-emulation cargo +nightly miri test -p rockhopper-memory` (its emulation of
@@ -28,6 +28,7 @@ mod area;
 mod buffer;
 mod copy;
 mod host;
+mod map;
 mod regions;
 
 pub use area::OutOfRange;
