@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The first-speed measurements, both ends in one process over net_ring. Extra arguments go to each of them (--json).
+# The first-speed measurements, both ends in one process over net_ring, and good traffic under a flood of junk.
+# Extra arguments go to each of them (--json).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,3 +13,7 @@ perf() {
 perf write-bw --loopback ring --size 65536 --qps 1 --duration 3s "$@"
 perf write-bw --loopback ring --size 64 --qps 1 --duration 3s "$@"
 perf write-lat --loopback ring --size 64 --duration 3s "$@"
+
+# What a flood of junk leaves of good traffic. Its status is 1 when that is less than 90 %.
+echo "\$ junk_flood $*"
+scripts/cargo.sh run --release --quiet -p rockhopper-worker --example junk_flood -- "$@"

@@ -2,20 +2,15 @@
 
 mod common;
 
+use common::junk::{bent, write_by};
 use common::qp::{PSN, TestMr, TestQp};
-use common::raw::{SEND_ONLY, WRITE_ONLY, arp, roce, way};
+use common::raw::{WRITE_ONLY, roce, way};
 use common::{Driven, Endpoint, Place, Shape, Side, settle, sides};
 use engine::QpType;
-use std::net::Ipv4Addr;
-use wire::{Bth, ExtHeaders, FrameError, Gid, Mac, Mtu, OnesComplement, Psn, Qpn, RKey, Reth, RoceVersion};
+use wire::{Bth, ExtHeaders, FrameError, Gid, Mac, Mtu, Psn, Qpn, Reth};
 use worker::{AddressSet, Command, Drop};
 
 const QPN: Qpn = Qpn::new(0x77);
-
-/// Where things are in an IPv4 frame.
-const IP: usize = 14;
-const UDP: usize = 34;
-const BTH: usize = 42;
 
 /// A peer by hand and an endpoint with a connected QP and a region.
 fn rig(name: &str) -> (Side, Driven, TestQp, TestMr) {
@@ -30,67 +25,7 @@ fn rig(name: &str) -> (Side, Driven, TestQp, TestMr) {
 
 /// A WRITE of `payload` that the QP would execute.
 fn write(from: Place, to: Place, mr: &TestMr, payload: &[u8]) -> Vec<u8> {
-    write_by(&way(from, to), mr, payload)
-}
-
-fn write_by(way: &wire::Addressing, mr: &TestMr, payload: &[u8]) -> Vec<u8> {
-    let remote = mr.remote(0);
-    let reth = Reth { va: remote.addr, rkey: RKey::new(remote.rkey.value()), dma_len: payload.len() as u32 };
-    let bth = Bth { ack_req: true, ..Bth::new(WRITE_ONLY, QPN, Psn::new(PSN)) };
-    roce(way, &bth, &ExtHeaders::EMPTY.with(reth), payload)
-}
-
-fn fix_ip_checksum(frame: &mut [u8]) {
-    frame[IP + 10..IP + 12].fill(0);
-    let mut sum = OnesComplement::default();
-    sum.bytes(&frame[IP..IP + 20]);
-    let checksum = sum.checksum().to_be_bytes();
-    frame[IP + 10..IP + 12].copy_from_slice(&checksum);
-}
-
-/// A good frame bent so that the parser refuses it for each reason.
-fn bent(reason: FrameError, from: Place, to: Place, mr: &TestMr) -> Vec<u8> {
-    let mut frame = write(from, to, mr, &[7; 64]);
-    match reason {
-        FrameError::EtherType => return arp(from, Ipv4Addr::new(10, 0, 0, 2)),
-        FrameError::NotUdp => frame[IP + 9] = 1,
-        FrameError::OtherPort => frame[UDP + 2] ^= 1,
-        FrameError::Truncated => frame.truncate(100),
-        FrameError::IpHeader => frame[IP] = 0x65,
-        FrameError::IpOptions => {
-            frame[IP] = 0x46;
-            frame.splice(UDP..UDP, [1, 1, 1, 0]);
-        }
-        FrameError::Fragment => frame[IP + 6] |= 0x20,
-        FrameError::IpChecksum => frame[IP + 10] ^= 0x10,
-        FrameError::IpLength => {
-            frame[IP + 2..IP + 4].copy_from_slice(&[0, 19]);
-            fix_ip_checksum(&mut frame);
-        }
-        FrameError::UdpLength => frame[UDP + 5] ^= 4,
-        FrameError::UdpChecksum => frame[UDP + 6..UDP + 8].copy_from_slice(&[0x12, 0x34]),
-        FrameError::GrhNextHeader => {
-            let mut way = way(from, to);
-            way.version = RoceVersion::V1;
-            frame = write_by(&way, mr, &[7; 64]);
-            frame[IP + 6] = 17;
-        }
-        FrameError::TooShort => {
-            frame[IP + 2..IP + 4].copy_from_slice(&[0, 36]);
-            frame[UDP + 4..UDP + 6].copy_from_slice(&[0, 16]);
-            fix_ip_checksum(&mut frame);
-        }
-        FrameError::UnknownOpcode => frame[BTH] = 0x1F,
-        FrameError::NegativePayload => {
-            let bth = Bth::new(SEND_ONLY, QPN, Psn::new(PSN));
-            frame = roce(&way(from, to), &bth, &ExtHeaders::EMPTY, &[]);
-            frame[BTH] = WRITE_ONLY.0;
-        }
-        FrameError::TransportVersion => frame[BTH + 1] |= 1,
-        FrameError::DestQpZero => frame[BTH + 5..BTH + 8].fill(0),
-        FrameError::BadIcrc => *frame.last_mut().unwrap() ^= 1,
-    }
-    frame
+    write_by(&way(from, to), QPN, mr, payload)
 }
 
 #[test]
@@ -98,7 +33,7 @@ fn every_frame_error_is_counted_by_its_name() {
     let (mut peer, driven, qp, mr) = rig("bent");
     let before = driven.end.query(0, QPN);
     for &reason in FrameError::ALL {
-        let frame = bent(reason, peer.at, peer.peer, &mr);
+        let frame = bent(reason, peer.at, peer.peer, QPN, &mr, &[7; 64]);
         peer.send(0, std::slice::from_ref(&frame));
         settle(&[&driven]);
         let counters = driven.end.counters(0);
@@ -144,7 +79,7 @@ fn frames_of_another_vlan_are_counted() {
     let (mut peer, driven, _qp, mr) = rig("vlans");
     let tagged = |vid| {
         let way = wire::Addressing { vlan: Some(wire::Vlan::new(3, vid)), ..way(peer.at, peer.peer) };
-        write_by(&way, &mr, &[7; 64])
+        write_by(&way, QPN, &mr, &[7; 64])
     };
     let untagged = write(peer.at, peer.peer, &mr, &[7; 64]);
     let (tagged_0, tagged_6, tagged_7) = (tagged(0), tagged(6), tagged(7));

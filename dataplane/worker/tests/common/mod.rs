@@ -1,6 +1,7 @@
 //! What the worker's tests share: endpoints on pairs of ring ports, without hugepages or NIC.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod junk;
 pub mod qp;
 pub mod raw;
 

@@ -87,6 +87,11 @@ impl Endpoint {
 
     /// RESET → INIT → RTR → RTS towards a QP on the other end of a way.
     pub fn connect_by(&self, way: &Addressing, qp: &TestQp, peer: Qpn, mtu: Mtu) {
+        self.connect_waiting(way, qp, peer, mtu, 14);
+    }
+
+    /// As [`connect_by`](Self::connect_by), with the code of the ACK timeout; 0 waits for ever.
+    pub fn connect_waiting(&self, way: &Addressing, qp: &TestQp, peer: Qpn, mtu: Mtu, timeout: u8) {
         use QpAttrMask as M;
         let init = M::STATE | M::PKEY_INDEX | M::PORT | M::ACCESS;
         let mut rtr = M::STATE | M::AV | M::PATH_MTU | M::DEST_QPN | M::RQ_PSN;
@@ -107,7 +112,7 @@ impl Endpoint {
                 max_rd_atomic: 16,
                 max_dest_rd_atomic: 16,
                 min_rnr_timer: 1,
-                timeout: 14,
+                timeout,
                 ..QpAttr::default()
             };
             self.modify(qp, attr, mask);

@@ -1,14 +1,22 @@
 //! Frames by hand: what a peer sends, or a stranger.
 
+use super::qp::{PSN, TestMr};
 use super::{Place, Side};
 use dpdk::{Mbuf, MbufBurst, Mempool};
 use std::net::Ipv4Addr;
-use wire::{Addressing, Bth, ExtHeaders, HeaderTemplate, Opcode, RoceVersion, build_frame};
+use wire::{
+    Addressing, Aeth, Bth, ExtHeaders, Frame, HeaderTemplate, NakCode, Opcode, Psn, Qpn, Reth, RoceVersion,
+    Syndrome, build_frame,
+};
 
 /// RC SEND Only.
 pub const SEND_ONLY: Opcode = Opcode(0x04);
 /// RC WRITE Only.
 pub const WRITE_ONLY: Opcode = Opcode(0x0A);
+/// RC Acknowledge.
+pub const ACKNOWLEDGE: Opcode = Opcode(0x11);
+/// UC WRITE Only.
+pub const UC_WRITE_ONLY: Opcode = Opcode(0x2A);
 /// UC SEND Only.
 pub const UC_SEND_ONLY: Opcode = Opcode(0x24);
 /// UD SEND Only.
@@ -65,7 +73,59 @@ pub fn bytes(mbuf: &Mbuf) -> Vec<u8> {
     mbuf.segments().flatten().copied().collect()
 }
 
+/// Consecutive WRITEs of a connected peer, as often as its NAKs ask for them.
+pub struct Writer {
+    bth: Bth,
+    frame: Vec<u8>,
+    /// Messages that count as delivered: sent, and not asked for again.
+    pub sent: u64,
+}
+
+impl Writer {
+    /// Begins with the first PSN. Each WRITE puts `payload` at the first bytes of the region.
+    pub fn new(way: &Addressing, qpn: Qpn, mr: &TestMr, payload: &[u8]) -> Writer {
+        let remote = mr.remote(0);
+        let reth = Reth { va: remote.addr, rkey: remote.rkey, dma_len: payload.len() as u32 };
+        let bth = Bth::new(WRITE_ONLY, qpn, Psn::new(PSN));
+        Writer { bth, frame: roce(way, &bth, &ExtHeaders::EMPTY.with(reth), payload), sent: 0 }
+    }
+
+    /// The next frame. Every sixteenth asks for an ACK.
+    pub fn next_frame(&mut self) -> &[u8] {
+        let psn = Psn::new((PSN + self.sent as u32) & 0xFF_FFFF);
+        self.sent += 1;
+        let bth = Bth { psn, ack_req: self.sent % 16 == 0, ..self.bth };
+        self.frame[42..54].copy_from_slice(&bth.to_bytes());
+        let icrc = wire::compute_icrc(&self.frame).expect("a right frame");
+        let end = self.frame.len();
+        self.frame[end - 4..].copy_from_slice(&icrc.to_le_bytes());
+        &self.frame
+    }
+
+    /// An answer of the other end: a NAK for a gap brings the sequence back.
+    pub fn on_answer(&mut self, frame: &[u8]) {
+        let Ok(parsed) = Frame::parse(frame, frame.len()) else { return };
+        let nak = Syndrome::Nak(NakCode::PsnSequence);
+        if parsed.ext::<Aeth>(frame).is_some_and(|aeth| aeth.syndrome == nak)
+            && parsed.bth.dest_qpn == PEER_QPN
+        {
+            let next = Psn::new((PSN + self.sent as u32) & 0xFF_FFFF);
+            self.sent -= u64::from(next.value().wrapping_sub(parsed.bth.psn.value()) & 0xFF_FFFF);
+        }
+    }
+}
+
+/// The number of a [`Writer`]'s own queue pair.
+pub const PEER_QPN: Qpn = Qpn::new(0x99);
+
 impl Side {
+    /// Sends a frame; false when the ring has no room for it.
+    pub fn try_send(&mut self, frame: &[u8]) -> bool {
+        let mut burst = MbufBurst::<1>::new();
+        burst.push(packet(&self.pool, &[frame])).unwrap();
+        self.queues[0].1.burst(&mut burst) == 1
+    }
+
     /// Sends frames on one queue, in order.
     pub fn send(&mut self, queue: usize, frames: &[Vec<u8>]) {
         for frame in frames {
