@@ -65,7 +65,7 @@ fn buffers_are_zeroed_and_end_close_to_their_guard() {
     for len in [1, 8, 63, 64, 65, 100, PAGE - 1, PAGE, PAGE + 1, 10 * PAGE] {
         let buffer = Arc::new(Buffer::new(len).unwrap());
         let end = buffer.addr() as usize + len;
-        assert!(end.next_multiple_of(PAGE) - end < 64 && buffer.addr() % 64 == 0, "{len} bytes");
+        assert!(end.next_multiple_of(PAGE) - end < 64 && buffer.addr().is_multiple_of(64), "{len} bytes");
         let mut bytes = vec![1; len];
         buffer.read(0, &mut bytes).unwrap();
         assert!(bytes.iter().all(|&byte| byte == 0), "{len} bytes");

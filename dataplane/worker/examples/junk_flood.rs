@@ -160,7 +160,7 @@ fn main() -> ExitCode {
     let as_json = arguments.iter().any(|argument| argument == "--json");
     let size = arguments.iter().skip_while(|argument| *argument != "--size").nth(1);
     let size = size.and_then(|size| size.parse().ok()).unwrap_or(1024usize);
-    if size % 4 != 0 || !(4..=4096).contains(&size) {
+    if !size.is_multiple_of(4) || !(4..=4096).contains(&size) {
         eprintln!("--size {size}: give a multiple of 4 from 4 to 4096");
         return ExitCode::from(2);
     }

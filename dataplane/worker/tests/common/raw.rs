@@ -94,7 +94,7 @@ impl Writer {
     pub fn next_frame(&mut self) -> &[u8] {
         let psn = Psn::new((PSN + self.sent as u32) & 0xFF_FFFF);
         self.sent += 1;
-        let bth = Bth { psn, ack_req: self.sent % 16 == 0, ..self.bth };
+        let bth = Bth { psn, ack_req: self.sent.is_multiple_of(16), ..self.bth };
         self.frame[42..54].copy_from_slice(&bth.to_bytes());
         let icrc = wire::compute_icrc(&self.frame).expect("a right frame");
         let end = self.frame.len();
