@@ -210,6 +210,18 @@ pub enum QpError {
         /// Its value.
         value: String,
     },
+    /// RoCE v1 at one end, v2 at the other.
+    #[error("GID index {index} is of type RoCE {ours}, but the peer's is of type RoCE {theirs}: {remedy}")]
+    GidType {
+        /// Index of our GID.
+        index: usize,
+        /// Its type.
+        ours: &'static str,
+        /// The peer's.
+        theirs: &'static str,
+        /// What to do.
+        remedy: String,
+    },
     /// A path MTU that one of the ends does not take.
     #[error(
         "a path MTU of {asked} was asked for, but {whose} takes {most} at most: use {most} or less, or raise the MTU there"

@@ -24,7 +24,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Version of the greeting; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest message, bytes.
 pub const MAX_MESSAGE: u32 = 256 * 1024;
 /// How long an end waits for the other's next message.

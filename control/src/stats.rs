@@ -2,6 +2,8 @@
 //!
 //! Names are mlx5's where the meaning is the same (`out_of_sequence`, `packet_seq_err`, `local_ack_timeout_err` …).
 
+mod notes;
+
 use crate::endpoint::PortCore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +52,9 @@ pub struct PortStats {
     pub qps: Vec<QpStats>,
     /// Living shared receive queues.
     pub srqs: Vec<SrqStats>,
+    /// What the counters and what routers have said mean, and what to do: a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// A shared receive queue as it is.
@@ -78,8 +83,25 @@ pub struct QpStats {
     pub qp_type: String,
     /// Its state, as verbs names it.
     pub state: String,
+    /// Its path MTU, bytes: of UD that of the port.
+    #[serde(default)]
+    pub path_mtu: u32,
+    /// Where it is connected to.
+    #[serde(default)]
+    pub peer: Option<PeerStats>,
     /// What it counted, zeros left out.
     pub counters: Named,
+}
+
+/// Whom a queue pair is connected to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerStats {
+    /// Its address.
+    pub address: IpAddr,
+    /// Our address.
+    pub from: IpAddr,
+    /// Its queue pair.
+    pub qpn: u32,
 }
 
 impl EndpointStats {
@@ -103,12 +125,14 @@ impl PortStats {
         for (name, value) in lanes.iter().flat_map(LaneCounters::iter) {
             *roce.entry(name.into()).or_default() += value;
         }
-        let (gids, network) = {
+        let (gids, network, too_big) = {
             let interface = port.network.lock();
             let gids = interface.gids().iter().map(|(index, entry)| (index, entry.address)).collect();
             let counted = interface.counters().iter();
-            (gids, counted.map(|(name, value)| (name.to_owned(), value)).collect())
+            let network = counted.map(|(name, value)| (name.to_owned(), value)).collect();
+            (gids, network, interface.too_big().to_vec())
         };
+        let qps = qp_stats(port);
         let link_up = port.device().link().ok().map(|link| link.up);
         PortStats {
             name: facts.name.clone(),
@@ -122,7 +146,8 @@ impl PortStats {
             network,
             device: device_counters(port),
             workers: lanes.iter().map(worker_counters).collect(),
-            qps: qp_stats(port),
+            notes: notes::notes(&qps, &too_big),
+            qps,
             srqs: srq_stats(port),
         }
     }
@@ -164,7 +189,16 @@ fn qp_stats(port: &PortCore) -> Vec<QpStats> {
             return None;
         };
         let counters = snapshot.counters.iter().filter(|&(_, value)| value != 0);
+        let path_mtu =
+            if qp_type == engine::QpType::Ud { port.facts.path_mtu } else { snapshot.attr.path_mtu };
+        let peer = snapshot.attr.path.as_ref().filter(|_| qp_type != engine::QpType::Ud);
         Some(QpStats {
+            path_mtu: path_mtu.bytes(),
+            peer: peer.map(|path| PeerStats {
+                address: path.dst.ip(),
+                from: path.src.ip(),
+                qpn: snapshot.attr.dest_qpn.value(),
+            }),
             qpn: number,
             qp_type: format!("{qp_type:?}"),
             state: format!("{:?}", snapshot.attr.state),

@@ -73,5 +73,8 @@ pub fn port_text(port: &PortStats, all: bool) -> String {
         text +=
             &format!("  SRQ {id}{name}: {posted} of {max_wr} receives, limit {limit}, {qps} queue pairs\n");
     }
+    for note in &port.notes {
+        text += &format!("  note: {note}\n");
+    }
     text
 }

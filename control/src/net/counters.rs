@@ -20,6 +20,8 @@ pub enum Counter {
     GroupQuery,
     /// Reports of our groups sent.
     GroupReported,
+    /// Routers said that a packet of ours is too long for the way.
+    PacketTooBig,
     /// Another station uses one of our addresses.
     Conflict,
     /// Shorter than its headers say, or a header that contradicts itself.
@@ -46,13 +48,15 @@ pub enum Counter {
     RateLimited,
     /// An echo request whose reply exceeds the MTU.
     EchoTooBig,
+    /// A router says of a packet that it is too long, and we have not sent that, or it would fit.
+    TooBigNotOurs,
     /// Neighbour information that nobody asked for, or too soon after the last change.
     NeighbourIgnored,
     /// An event dropped because nobody polled the ones before.
     EventLost,
 }
 
-const NAMES: [(Counter, &str); 23] = [
+const NAMES: [(Counter, &str); 25] = [
     (Counter::ArpAnswered, "arp_answered"),
     (Counter::NdAnswered, "nd_answered"),
     (Counter::EchoAnswered, "echo_answered"),
@@ -61,6 +65,7 @@ const NAMES: [(Counter, &str); 23] = [
     (Counter::Announced, "address_announced"),
     (Counter::GroupQuery, "group_query"),
     (Counter::GroupReported, "group_reported"),
+    (Counter::PacketTooBig, "icmp_packet_too_big"),
     (Counter::Conflict, "address_conflict"),
     (Counter::Malformed, "drop_malformed"),
     (Counter::BadChecksum, "drop_bad_checksum"),
@@ -74,6 +79,7 @@ const NAMES: [(Counter, &str); 23] = [
     (Counter::UnknownProtocol, "drop_unknown_protocol"),
     (Counter::RateLimited, "drop_rate_limited"),
     (Counter::EchoTooBig, "drop_echo_too_big"),
+    (Counter::TooBigNotOurs, "drop_icmp_too_big_not_ours"),
     (Counter::NeighbourIgnored, "drop_neighbour_ignored"),
     (Counter::EventLost, "event_lost"),
 ];

@@ -13,9 +13,10 @@ use super::bucket::TokenBucket;
 use super::cache::{Cache, Question};
 use super::membership::{Hosts, Membership, report};
 use super::parse::{ArpKind, Link};
+use super::too_big::Heard;
 use super::{
     Counter, Counters, GidTable, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
-    build, link_local, solicited_node,
+    TooBig, build, link_local, solicited_node,
 };
 
 mod config;
@@ -62,6 +63,7 @@ pub struct Interface {
     transmit: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
     counters: Counters,
+    too_big: Heard,
 }
 
 impl Interface {
@@ -86,6 +88,7 @@ impl Interface {
             transmit: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
+            too_big: Heard::default(),
         };
         if let Ok(own) = Prefix::new(IpAddr::V6(link_local(config.mac)), 64) {
             interface.router.addresses.push(own);
@@ -211,6 +214,11 @@ impl Interface {
     /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What routers have said of our packets: that they are too long for the way.
+    pub fn too_big(&self) -> &[TooBig] {
+        self.too_big.all()
     }
 
     /// Our MAC.

@@ -5,7 +5,7 @@
 //! come out of a queue, and time is an argument in nanoseconds that never goes back. RoCE itself never passes
 //! here.
 //!
-//! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo), and section "GIDs and
+//! Serves RFC 826 and 5227 (ARP), 4861 (neighbour discovery), 792 and 4443 (echo, and packets that are too big), and section "GIDs and
 //! address resolution" of the wire facts. Left out: router discovery (gateways are configured), duplicate
 //! address detection of our own addresses before use (conflicts are reported when they show), and reassembly. Clauses of RFCs are cited as unverified: from knowledge of the
 //! protocols, not beside the text.
@@ -23,6 +23,7 @@ mod interface;
 mod membership;
 mod parse;
 mod route;
+mod too_big;
 
 pub use address::{Prefix, PrefixError, link_local, solicited_node};
 pub use cache::{CacheLimits, Event as NeighbourEvent, Resolution};
@@ -30,6 +31,7 @@ pub use counters::{Counter, Counters};
 pub use gid::{GidEntry, GidTable};
 pub use interface::{Config, ConfigError, Event, Interface};
 pub use route::{NextHop, Route, RouteError, Router};
+pub use too_big::TooBig;
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use wire::{EthernetHeader, Mac, Vlan, ethertype};
 use super::Counter;
 use super::address::is_station;
 use super::membership::{self, Query};
+use super::too_big;
 
 /// The EtherType of ARP; those of IP are the data path's too and come from `wire`.
 pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
@@ -24,6 +25,9 @@ pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
 /// The hop limit of neighbour discovery: proof that no router passed it on (unverified RFC 4861 7.1.1,
 /// 7.1.2).
 pub(super) const ND_HOP_LIMIT: u8 = 255;
+
+/// unverified RFC 792: the code of "fragmentation needed and DF set".
+const FRAGMENTATION_NEEDED: u8 = 4;
 
 /// The Ethernet header without its EtherType.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,7 @@ pub(super) enum Message<'a> {
     Arp { operation: ArpKind, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr },
     EchoRequest(Echo<'a>),
     GroupQuery(Query),
+    TooBig(too_big::Message),
     Solicitation { source: Ipv6Addr, target: Ipv6Addr, sender_mac: Option<Mac> },
     Advertisement { target: Ipv6Addr, target_mac: Option<Mac>, overrides: bool },
 }
@@ -128,8 +133,17 @@ fn ipv4(payload: &[u8]) -> Result<Message<'_>, Counter> {
     if !icmp.verify_checksum() {
         return Err(Counter::BadChecksum);
     }
-    if icmp.msg_type() != Icmpv4Message::EchoRequest {
-        return Err(Counter::UnknownProtocol);
+    match icmp.msg_type() {
+        Icmpv4Message::EchoRequest => {}
+        Icmpv4Message::DstUnreachable if icmp.msg_code() == FRAGMENTATION_NEEDED => {
+            let quoted = too_big::quoted_v4(icmp.data()).ok_or(Counter::TooBigNotOurs)?;
+            // unverified RFC 1191 4: where an unreachable destination has nothing.
+            let mtu = packet.payload().get(6..8).and_then(|bytes| bytes.first_chunk::<2>());
+            let mtu = u16::from_be_bytes(*mtu.ok_or(Counter::Malformed)?).into();
+            let (reporter, to) = (IpAddr::V4(packet.src_addr()), IpAddr::V4(packet.dst_addr()));
+            return Ok(Message::TooBig(too_big::Message { reporter, to, mtu, quoted }));
+        }
+        _ => return Err(Counter::UnknownProtocol),
     }
     match Icmpv4Repr::parse(&icmp, &ChecksumCapabilities::ignored()) {
         Ok(Icmpv4Repr::EchoRequest { ident, seq_no, data }) => Ok(Message::EchoRequest(Echo {
@@ -162,6 +176,16 @@ fn ipv6(payload: &[u8]) -> Result<Message<'_>, Counter> {
     }
     match icmp.msg_type() {
         Icmpv6Message::EchoRequest => {}
+        Icmpv6Message::PktTooBig => {
+            let quoted = too_big::quoted_v6(icmp.payload()).ok_or(Counter::TooBigNotOurs)?;
+            let (reporter, to) = (IpAddr::V6(source), IpAddr::V6(destination));
+            return Ok(Message::TooBig(too_big::Message {
+                reporter,
+                to,
+                mtu: icmp.pkt_too_big_mtu(),
+                quoted,
+            }));
+        }
         Icmpv6Message::NeighborSolicit | Icmpv6Message::NeighborAdvert => check_nd(&packet, &icmp)?,
         _ => return Err(Counter::UnknownProtocol),
     }

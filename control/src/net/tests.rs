@@ -5,6 +5,7 @@ mod groups;
 mod junk;
 mod resolve;
 mod routes;
+mod too_big;
 #[rustfmt::skip] // as the generator wrote it
 mod vectors;
 

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Version of the protocol; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest line, bytes: the QPs of the largest run with room to spare.
 pub const MAX_LINE: usize = 512 * 1024;
 /// TCP port where a server listens unless told otherwise.
@@ -176,7 +176,15 @@ mod tests {
     /// An end with the longest numbers there are.
     fn end(qps: usize) -> End {
         let gid = "fe80:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap();
-        let qp = QpInfo { qpn: 0xFFFFFF, psn: 0xFFFFFF, gid, mtu: 4096, max_rd_atomic: 128, qkey: u32::MAX };
+        let qp = QpInfo {
+            qpn: 0xFFFFFF,
+            psn: 0xFFFFFF,
+            gid,
+            gid_type: None,
+            mtu: 4096,
+            max_rd_atomic: 128,
+            qkey: u32::MAX,
+        };
         End { qps: vec![qp; qps], target: RemoteMemory { addr: u64::MAX, len: u64::MAX, rkey: u32::MAX } }
     }
 

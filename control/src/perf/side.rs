@@ -8,7 +8,9 @@ use super::pattern::inside;
 use super::protocol::End;
 use super::target;
 use crate::stats::Named;
-use crate::verbs::{Ah, ConnectOptions, Cq, Device, Mr, Pd, Qp, QpCaps, QpInfo, QpOptions, RemoteMemory};
+use crate::verbs::{
+    Ah, ConnectOptions, Cq, Device, Mr, Pd, Qp, QpCaps, QpInfo, QpOptions, RemoteMemory, same_gid_type,
+};
 use arrayvec::ArrayVec;
 use engine::limits::{MAX_CQE, MAX_INLINE, MAX_QP_WR};
 use engine::{Access, AddressHandle, QpType};
@@ -117,8 +119,10 @@ impl Side {
         let pairs = self.qps.iter().zip(&peer.qps);
         if self.qps.first().is_some_and(|qp| qp.qp_type() == QpType::Ud) {
             // All of them are at the same port.
-            let Some(gid) = peer.qps.first().map(|info| info.gid) else { return Ok(Vec::new()) };
-            let ah = self.address(gid)?;
+            let Some(first) = peer.qps.first() else { return Ok(Vec::new()) };
+            let index = self.options.sgid_index.unwrap_or_else(|| self.pd.device().default_gid_index());
+            same_gid_type(self.pd.device(), index, first)?;
+            let ah = self.address(first.gid)?;
             return pairs.map(|(_, info)| datagram(info, &ah, peer.target)).collect();
         }
         pairs

@@ -1,11 +1,11 @@
 //! Connecting a queue pair: what two ends tell each other, and the moves that follow from it.
 
-use super::{Device, Qp};
+use super::{Device, Qp, gid_type};
 use crate::error::QpError;
 use engine::{Access, QpAttr, QpAttrMask as Mask, QpState, QpType};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use wire::{Gid, Mtu, Psn, QKey, Qpn};
+use wire::{Gid, Mtu, Psn, QKey, Qpn, RoceVersion};
 
 /// What a peer has to know of a queue pair. It travels as JSON, see [`exchange`](crate::exchange).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct QpInfo {
     pub psn: u32,
     /// The address that it sends from and takes packets at.
     pub gid: IpAddr,
+    /// The type of that address: both ends have to use one. `None` when it is not told.
+    #[serde(default, with = "gid_type")]
+    pub gid_type: Option<RoceVersion>,
     /// Largest path MTU that it will use, in bytes: that of its port, or the one asked for.
     pub mtu: u32,
     /// READs and atomics that it serves at a time.
@@ -82,11 +85,13 @@ impl Qp {
         let device = self.pd().device();
         let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
         // An index that does not exist is refused by `connect`; until then the port's own address stands in.
-        let gid = device.gid(index).or_else(|| device.gid(0)).map_or(Gid::UNSPECIFIED, |entry| entry.gid);
+        let entry = device.gid(index).or_else(|| device.gid(0));
+        let gid = entry.map_or(Gid::UNSPECIFIED, |entry| entry.gid);
         QpInfo {
             qpn: self.qpn().value(),
             psn: self.first_psn().value(),
             gid: gid.ip(),
+            gid_type: entry.map(|entry| entry.gid_type),
             mtu: options.path_mtu.unwrap_or_else(|| device.path_mtu()).bytes(),
             max_rd_atomic: options.max_rd_atomic,
             qkey: options.qkey.value(),
@@ -130,6 +135,7 @@ impl Qp {
         let device = self.pd().device();
         let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
         let dest_qpn = number(peer.qpn, "queue pair number")?;
+        same_gid_type(device, index, peer)?;
         let mut path = device.resolve(peer.gid, Some(index))?;
         path.udp_sport = wire::udp_sport(0, self.qpn(), dest_qpn);
         path.traffic_class = options.traffic_class.unwrap_or(path.traffic_class);
@@ -177,6 +183,20 @@ impl Qp {
 /// A 24-bit number that a peer gave.
 fn number<T: TryFrom<u32>>(value: u32, what: &'static str) -> Result<T, QpError> {
     T::try_from(value).map_err(|_| QpError::Peer { what, value: value.to_string() })
+}
+
+/// Packets of v1 and of v2 are not taken by an end that expects the other. An index that does not exist is refused elsewhere.
+pub(crate) fn same_gid_type(device: &Device, index: usize, peer: &QpInfo) -> Result<(), QpError> {
+    let (Some(ours), Some(theirs)) = (device.gid(index), peer.gid_type) else { return Ok(()) };
+    if ours.gid_type == theirs {
+        return Ok(());
+    }
+    let remedy = match device.gid_index_of_type(ours.gid, theirs) {
+        Some(other) => format!("use index {other} here, or another at the peer"),
+        None => "use another at the peer, or give the port here both gid_types".into(),
+    };
+    let (ours, theirs) = (gid_type::name(ours.gid_type), gid_type::name(theirs));
+    Err(QpError::GidType { index, ours, theirs, remedy })
 }
 
 /// The MTU asked for, or the largest that both ends carry.

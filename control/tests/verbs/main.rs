@@ -13,6 +13,7 @@ mod messages;
 mod multicast;
 mod network;
 mod numbers;
+mod path_mtu;
 mod roce_v1;
 mod shared_receives;
 mod statistics;

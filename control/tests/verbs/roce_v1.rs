@@ -1,7 +1,10 @@
 //! RoCE v1 as a type of GID.
 
 use crate::support::{ALL, Pair, bytes, devices, pattern};
-use rockhopper::{AhAttr, ConnectOptions, QKey, QpType, RecvWr, ResolveError, RingPair, RoceVersion, SendWr};
+use rockhopper::{
+    AhAttr, Config, ConnectOptions, Endpoint, QKey, QpError, QpInfo, QpState, QpType, RecvWr, ResolveError,
+    RingPair, RoceVersion, SendWr,
+};
 
 const BOTH: [RoceVersion; 2] = [RoceVersion::V1, RoceVersion::V2];
 const QKEY: QKey = QKey::new(0x1111_1111);
@@ -84,6 +87,66 @@ fn the_way_of_v1_stays_on_the_link_and_asks_nobody_for_link_local_macs() {
     assert_eq!(a.resolve(link_local, Some(1)).unwrap().hop_limit, 64);
     let far = "10.99.0.1".parse().unwrap();
     assert!(matches!(a.resolve(far, Some(2)), Err(ResolveError::Route { .. })));
+}
+
+/// Beyond a gateway there is no RoCE v1, whatever the gateway's address; v2 goes there.
+#[test]
+fn v1_is_refused_beyond_a_gateway() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/ring.toml")).unwrap();
+    let gateways = "gateway = \"10.77.0.2\"\ngateway6 = \"fd77::2\"\ngid_types = [\"v1\", \"v2\"]\n";
+    let text = text.replacen("pair = \"loop\"\n", &format!("pair = \"loop\"\n{gateways}"), 1);
+    let text = text.replace("[control]\nsocket = \"/tmp/rockhopper-ring.sock\"\n", "");
+    let endpoint = Endpoint::start(&Config::parse(&text, "gateway.toml".as_ref()).unwrap()).unwrap();
+    let device = endpoint.device(0).unwrap();
+    let far = ["10.99.0.1".parse().unwrap(), "fd99::1".parse().unwrap()];
+    for (far, v1) in far.into_iter().zip([2, 4]) {
+        assert_eq!(device.resolve(far, Some(v1)), Err(ResolveError::NotRouted(far)));
+        let path = device.resolve(far, Some(v1 + 1)).unwrap();
+        assert_eq!(
+            (path.version, path.dmac),
+            (RoceVersion::V2, endpoint.device(1).unwrap().query_port().unwrap().mac)
+        );
+        let words = device.resolve(far, Some(v1)).unwrap_err().to_string();
+        assert!(
+            words.contains("beyond a gateway") && words.contains("choose a GID index of type v2"),
+            "{words}"
+        );
+        // What is on the link is reached by either, the gateway itself too.
+        let near = if far.is_ipv4() { "10.77.0.2" } else { "fd77::2" }.parse().unwrap();
+        assert_eq!(device.resolve(near, Some(v1)).unwrap().version, RoceVersion::V1);
+    }
+}
+
+#[test]
+fn ends_of_two_types_are_not_connected() {
+    let (a, b) = devices(&both());
+    let (a, b) = (crate::support::end(&a, QpType::Rc), crate::support::end(&b, QpType::Rc));
+    for (ours, theirs, words) in [
+        (
+            2,
+            3,
+            "GID index 2 is of type RoCE v1, but the peer's is of type RoCE v2: use index 3 here, or another at the peer",
+        ),
+        (
+            3,
+            2,
+            "GID index 3 is of type RoCE v2, but the peer's is of type RoCE v1: use index 2 here, or another at the peer",
+        ),
+    ] {
+        let refused = a.qp.connect(&b.qp.info(&index(theirs)), &index(ours)).unwrap_err();
+        assert!(matches!(refused, QpError::GidType { .. }));
+        assert_eq!((refused.to_string().as_str(), a.qp.state()), (words, QpState::Init));
+    }
+    let (only_v2, _) = devices(&RingPair::default());
+    let refused =
+        crate::support::end(&only_v2, QpType::Rc).qp.connect(&b.qp.info(&index(2)), &index(1)).unwrap_err();
+    assert!(refused.to_string().ends_with("or give the port here both gid_types"), "{refused}");
+    // Who does not say is believed.
+    let silent = QpInfo { gid_type: None, ..b.qp.info(&index(3)) };
+    a.qp.connect(&silent, &index(2)).unwrap();
+    let json = serde_json::to_string(&b.qp.info(&index(2))).unwrap();
+    assert!(json.contains(r#""gid_type":"v1""#), "{json}");
+    assert_eq!(serde_json::from_str::<QpInfo>(&json).unwrap(), b.qp.info(&index(2)));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use crate::access::Access;
 use crate::memory::{Extent, RegionId, Span};
-use crate::mw::{BindError, Binding, Bound, MemoryWindow};
+use crate::mw::{BindError, Binding, Bound, MemoryWindow, MwType};
 use crate::versioned::Version;
 use crate::wr::Bind;
 use hashbrown::HashMap;
@@ -335,12 +335,17 @@ enum Entry {
 #[derive(Debug)]
 pub struct MrTable {
     by_index: NumberMap<Entry>,
+    /// The windows of type 2 among them: those that a queue pair may have bound.
+    of_qps: NumberMap<Arc<MemoryWindow>>,
 }
 
 impl MrTable {
     /// A table with room for `capacity` keys before it grows (growing happens on registration, never on lookup).
     pub fn new(capacity: usize) -> Self {
-        MrTable { by_index: NumberMap::with_capacity_and_hasher(capacity, Default::default()) }
+        MrTable {
+            by_index: NumberMap::with_capacity_and_hasher(capacity, Default::default()),
+            of_qps: NumberMap::default(),
+        }
     }
 
     /// Adds a region under its index; gives back one that was there under the same index.
@@ -364,6 +369,9 @@ impl MrTable {
 
     /// Adds a window under its index.
     pub fn insert_window(&mut self, window: Arc<MemoryWindow>) {
+        if window.mw_type() == MwType::Type2 {
+            self.of_qps.insert(window.index(), Arc::clone(&window));
+        }
         self.by_index.insert(window.index(), Entry::Window(window));
     }
 
@@ -371,6 +379,7 @@ impl MrTable {
     pub fn remove_window(&mut self, index: u32) -> Option<Arc<MemoryWindow>> {
         let window = Arc::clone(self.find_window(index << 8)?);
         self.by_index.remove(&index);
+        self.of_qps.remove(&index);
         window.free().into_iter().for_each(|bound| self.release_window(bound));
         Some(window)
     }
@@ -460,10 +469,8 @@ impl MrTable {
 
     /// A queue pair is destroyed: windows of type 2 that it had bound are free.
     pub(crate) fn leave(&self, qpn: Qpn) {
-        for entry in self.by_index.values() {
-            if let Entry::Window(window) = entry {
-                window.leave(qpn).into_iter().for_each(|bound| self.release_window(bound));
-            }
+        for window in self.of_qps.values() {
+            window.leave(qpn).into_iter().for_each(|bound| self.release_window(bound));
         }
     }
 

@@ -53,6 +53,11 @@ pub struct Buffer {
 /// The file system `ramfs`, which `nix` has no name for.
 const RAMFS_MAGIC: FsType = FsType(0x8584_58F6);
 
+/// A file system whose files are gone with the power.
+fn lies_in_memory(kind: FsType) -> bool {
+    kind == TMPFS_MAGIC || kind == RAMFS_MAGIC
+}
+
 impl Buffer {
     /// `len` bytes of zeros. Pages are taken from the system when they are first touched.
     pub fn new(len: usize) -> Result<Buffer, BufferError> {
@@ -74,7 +79,7 @@ impl Buffer {
             return Err(BufferError::Empty);
         }
         let kind = fstatfs(file).map_err(|errno| fails(errno.into()))?.filesystem_type();
-        if kind == TMPFS_MAGIC || kind == RAMFS_MAGIC {
+        if lies_in_memory(kind) {
             return Err(BufferError::Volatile);
         }
         // A hole would be filled when it is first written, and a full disk would then kill the program.
@@ -138,5 +143,20 @@ impl Buffer {
 
     pub(crate) fn area(&self) -> Area<'_> {
         self.map.area()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::statfs::{EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC};
+
+    /// The numbers are those of `man 2 statfs`.
+    #[test]
+    fn file_systems_in_memory_are_known() {
+        for kind in [FsType(0x0102_1994), FsType(0x8584_58F6)] {
+            assert!(lies_in_memory(kind), "{kind:?}");
+        }
+        assert!(!lies_in_memory(EXT4_SUPER_MAGIC) && !lies_in_memory(XFS_SUPER_MAGIC));
     }
 }

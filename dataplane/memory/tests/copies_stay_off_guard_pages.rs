@@ -1,7 +1,7 @@
 //! Registered memory between pages that may not be touched: a copy one byte too long ends the test with a fault.
 #![cfg(not(miri))]
 
-use engine::{Memory, Span};
+use engine::{Memory, PersistError, Span};
 use memory::Regions;
 use std::ptr::null_mut;
 
@@ -46,6 +46,7 @@ fn copies_stay_off_guard_pages() {
             let mut out = vec![0; len];
             reader.read(span, &mut out).unwrap();
             assert_eq!(out, data);
+            assert_eq!(reader.persist(span.into()), Err(PersistError::Volatile), "no file is known below it");
             assert!(regions.invalidate(region));
             reader.quiesce();
             assert!(regions.is_released(region));

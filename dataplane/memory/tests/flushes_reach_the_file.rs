@@ -5,7 +5,7 @@
 use engine::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
 use memory::{Buffer, BufferError, Regions};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 const PAGES: usize = 16;
@@ -35,7 +35,9 @@ fn what_is_made_persistent_is_written_to_the_file_and_nothing_else() {
     let file = file();
     let buffer = Arc::new(Buffer::of_file(&file, PAGES * PAGE).unwrap());
     assert!(buffer.is_durable());
-    assert_eq!(file.metadata().unwrap().len(), (PAGES * PAGE) as u64);
+    let facts = file.metadata().unwrap();
+    assert_eq!(facts.len(), (PAGES * PAGE) as u64);
+    assert!(facts.blocks() * 512 >= facts.len(), "its place on the disk is taken: {} blocks", facts.blocks());
     let regions = Regions::new(1);
     let memory = regions.reader();
     let region = regions.register(Arc::clone(&buffer)).unwrap();

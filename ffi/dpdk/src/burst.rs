@@ -73,9 +73,10 @@ impl<const N: usize> MbufBurst<N> {
     /// Frees all packets at once.
     pub fn clear(&mut self) {
         let count = self.0.len();
-        let packets = self.as_raw();
         // SAFETY: nothing is read from the slots after this; the call below takes over what they point to.
         unsafe { self.0.set_len(0) };
+        // Only now: the array is borrowed as a whole by what comes before, which would end an earlier pointer's right to it.
+        let packets = self.as_raw();
         // SAFETY: `packets` are `count` mbufs that the burst owned and has just given up.
         unsafe { dpdk_sys::rte_pktmbuf_free_bulk(packets, count as u32) };
     }
@@ -105,12 +106,12 @@ impl<const N: usize> MbufBurst<N> {
     #[inline]
     pub(crate) fn take_front(&mut self, send: impl FnOnce(*mut *mut rte_mbuf, u16) -> u16) -> usize {
         let len = self.0.len();
-        let packets = self.as_raw();
-        let sent = usize::from(send(packets, len as u16)).min(len);
+        let sent = usize::from(send(self.as_raw(), len as u16)).min(len);
         // SAFETY: nothing is read until the remaining packets have been moved to the front. A panic cannot
         // come between.
         unsafe { self.0.set_len(0) };
         if sent < len {
+            let packets = self.as_raw();
             // SAFETY: both ranges lie within the `len` slots; `copy` allows overlap.
             unsafe { std::ptr::copy(packets.add(sent), packets, len - sent) };
             // SAFETY: the first `len - sent` slots hold the packets that were not sent, each once.

@@ -5,6 +5,7 @@ use rockhopper::config::{DeviceKind, PortSettings};
 use rockhopper::{Config, Mtu, preflight};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// net_tap of DPDK 22.11 sends no longer IP packets.
 const TAP_MTU: u16 = 1504;
@@ -96,6 +97,19 @@ fn marks(config: &Config) -> Check {
     Check::ok("marks", found)
 }
 
+/// What a running endpoint has to say of itself.
+fn notes(socket: &Path) -> Vec<Check> {
+    let Ok(stats) = rockhopper::admin::stats(socket) else { return Vec::new() };
+    let told = stats.ports.into_iter().flat_map(|port| {
+        let name = format!("port {}", port.name);
+        port.notes.into_iter().map(move |note| {
+            let (found, remedy) = note.rsplit_once(':').unwrap_or((&note, ""));
+            Check::warn(&name, found, remedy.trim())
+        })
+    });
+    told.collect()
+}
+
 fn sockets(config: &Config) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Some(address) = config.control.listen {
@@ -107,7 +121,11 @@ fn sockets(config: &Config) -> Vec<Check> {
     if let Some(socket) = &config.control.socket {
         let shown = socket.display();
         let folder = socket.parent().filter(|folder| folder.as_os_str().is_empty() || folder.is_dir());
-        checks.push(if UnixStream::connect(socket).is_ok() {
+        let answers = UnixStream::connect(socket).is_ok();
+        if answers {
+            checks.extend(notes(socket));
+        }
+        checks.push(if answers {
             Check::fail(
                 "admin socket",
                 format!("an endpoint answers at {shown}"),

@@ -8,7 +8,7 @@ use super::{Event, Interface};
 use crate::net::address::{ALL_NODES, NO_IPV4, is_host};
 use crate::net::cache::Evidence;
 use crate::net::parse::{self, ArpKind, Echo, Link, Message};
-use crate::net::{Counter, NextHop, SECOND_NS, build, link_local};
+use crate::net::{Counter, NextHop, SECOND_NS, build, link_local, too_big};
 
 /// unverified RFC 5227 2.4: an address is defended at most once in this time, or two defenders would argue
 /// for ever.
@@ -30,6 +30,7 @@ impl Interface {
                 self.send_reports(now);
                 Ok(())
             }
+            Message::TooBig(message) => self.on_too_big(now, &message),
             Message::Solicitation { source, target, sender_mac } => {
                 self.on_solicitation(now, &link, source, target, sender_mac)
             }
@@ -171,6 +172,21 @@ impl Interface {
         let frame =
             build::echo_reply(self.reply_link(link, link.source), &reply).ok_or(Counter::Malformed)?;
         self.send(frame, Counter::EchoAnswered)
+    }
+
+    /// Remembers what a router said, for people. It says it to the sender, whose packet it quotes, and is another host.
+    fn on_too_big(&mut self, now: u64, message: &too_big::Message) -> Result<(), Counter> {
+        let too_big::Message { reporter, to, quoted, .. } = message;
+        if !is_host(*reporter) || self.router.is_own(*reporter) {
+            return Err(Counter::BadSource);
+        }
+        let ours = *to == quoted.source && self.router.is_own(*to);
+        let sent = ours && self.router.route(quoted.destination).is_ok();
+        if !sent || !self.too_big.take(now, message) {
+            return Err(Counter::TooBigNotOurs);
+        }
+        self.counters.count(Counter::PacketTooBig);
+        Ok(())
     }
 
     /// Counts and reports the conflict, and defends the address, both at a bounded rate.

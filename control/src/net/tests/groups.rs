@@ -125,6 +125,65 @@ fn queries_are_answered_once_within_their_time() {
     assert_eq!(interface.counters().get(Counter::GroupQuery), 9);
 }
 
+/// When the answer to these queries, heard at once, is due.
+fn due(queries: &[&'static str]) -> Option<u64> {
+    let mut interface = interface();
+    interface.join_group(0, ip(V4));
+    until(&mut interface, SECOND_NS);
+    for query in queries {
+        hear(&mut interface, 2 * SECOND_NS, query);
+    }
+    interface.next_timeout()
+}
+
+#[test]
+fn of_two_queries_the_one_in_a_hurry_counts() {
+    let (soon, late) = (due(&[V3_QUERY_GROUP]), due(&[V3_QUERY]));
+    assert_ne!(soon, late);
+    for both in [[V3_QUERY_GROUP, V3_QUERY], [V3_QUERY, V3_QUERY_GROUP]] {
+        assert_eq!(due(&both), soon.min(late));
+    }
+}
+
+#[test]
+fn a_group_that_was_left_and_one_that_nobody_is_told_of_are_not_answered_for() {
+    let mut interface = interface();
+    interface.join_group(0, ip(V4));
+    interface.join_group(0, ip("224.0.0.1"));
+    until(&mut interface, SECOND_NS);
+    interface.leave_group(2 * SECOND_NS, ip(V4));
+    assert_eq!(until(&mut interface, 2 * SECOND_NS).len(), 1);
+    // The leaving is to be told once more when a router asks.
+    hear(&mut interface, 2 * SECOND_NS, V3_QUERY);
+    let told = until(&mut interface, 20 * SECOND_NS);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].ends_with("0000000103000000ef4d0101"), "{told:?}");
+}
+
+/// unverified RFC 3376 4.1.1, RFC 3810 5.1.3: long delays are said as exponent and mantissa.
+#[test]
+fn long_delays_are_read() {
+    let igmp = membership::igmp(&Frame(V3_QUERY_LONG, 0).bytes()[38..]).unwrap();
+    assert_eq!(igmp.max_delay_ns, 304 * SECOND_NS / 10);
+    let (source, group) = ("fe80::2".parse::<std::net::Ipv6Addr>().unwrap(), "ff02::1".parse().unwrap());
+    for (code, millis) in
+        [(0x7FFFu16, 0x7FFF), (0x8000, 0x8000), (0x9003, 0x1003 << 4), (0xFFFF, 0x1FFF << 10)]
+    {
+        let mut message = vec![0; 28];
+        message[0] = 130;
+        message[4..6].copy_from_slice(&code.to_be_bytes());
+        let mut sum = wire::OnesComplement::default();
+        sum.bytes(&source.octets());
+        sum.bytes(&std::net::Ipv6Addr::octets(&group));
+        sum.word(28);
+        sum.word(58);
+        sum.bytes(&message);
+        message[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
+        let query = membership::mld(source, group, &message).unwrap();
+        assert_eq!(query.max_delay_ns, millis * SECOND_NS / 1000, "{code:#x}");
+    }
+}
+
 #[test]
 fn older_queriers_are_answered_in_their_way_while_they_are_there() {
     let mut interface = interface();

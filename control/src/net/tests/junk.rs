@@ -5,8 +5,13 @@ use proptest::prelude::*;
 use super::vectors::*;
 use super::*;
 
-const SERVED: [Frame; 10] =
-    [ARP_REQUEST, ARP_PROBE, ARP_ANSWER, NS, NS_BARE, NS_DAD, NA_ANSWER, PING4, PING6, PING6_ALL_NODES];
+#[rustfmt::skip] // one kind a line
+const SERVED: [Frame; 12] = [
+    ARP_REQUEST, ARP_PROBE, ARP_ANSWER,
+    NS, NS_BARE, NS_DAD, NA_ANSWER,
+    PING4, PING6, PING6_ALL_NODES,
+    TOO_BIG4, TOO_BIG6,
+];
 
 /// Feeds `bytes`; returns the frames it draws after checking that it was counted.
 fn feed(interface: &mut Interface, bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -40,7 +45,7 @@ fn padding_behind_a_frame_changes_nothing() {
 
 #[test]
 fn every_flipped_bit_behind_a_checksum_is_caught() {
-    for frame in [PING4, PING6, NS] {
+    for frame in [PING4, PING6, NS, TOO_BIG4, TOO_BIG6] {
         let bytes = frame.bytes();
         let ipv6 = bytes[12] == 0x86;
         for bit in 14 * 8..bytes.len() * 8 {
@@ -50,7 +55,9 @@ fn every_flipped_bit_behind_a_checksum_is_caught() {
             }
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(feed(&mut interface(), &flipped).is_empty(), "bit {bit} of {bytes:02x?}");
+            let mut interface = interface();
+            assert!(feed(&mut interface, &flipped).is_empty(), "bit {bit} of {bytes:02x?}");
+            assert!(interface.too_big().is_empty(), "bit {bit} of {bytes:02x?}");
         }
     }
 }

@@ -4,7 +4,7 @@
     /usr/bin/python3 vectors.py > vectors.rs   (the system Python, which has the distribution's scapy)
 """
 from scapy.all import ARP, Dot1Q, Ether, ICMP, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS
-from scapy.all import ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, IP, IPv6, IPv6ExtHdrFragment, Raw
+from scapy.all import ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP, IPv6, IPv6ExtHdrFragment, Raw, TCP, UDP
 
 US, PEER, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
 ALL, ALL6 = "ff:ff:ff:ff:ff:ff", "33:33:00:00:00:01"
@@ -46,6 +46,27 @@ pong4 = IP(src=US4, dst=PEER4, id=0, ttl=64, flags="DF", tos=0x28)
 in4, out4 = Ether(src=PEER, dst=US), Ether(src=US, dst=PEER)
 ping6 = IPv6(src=PEER6, dst=US6, hlim=61, tc=0x28)
 pong6 = IPv6(src=US6, dst=PEER6, hlim=64, tc=0x28)
+
+
+
+# What a router quotes of a RoCEv2 packet of ours to QP 0x12: 20 or 40 bytes of IP, 8 of UDP, perhaps some of the BTH.
+ROUTER4, ROUTER6 = "192.0.2.254", "2001:db8::fe"
+BTH = bytes.fromhex("04 40 ff ff 00 00 00 12 80 00 00 01")
+
+
+def quoted(ip, transport=UDP(sport=0xC123, dport=4791, chksum=0), keep=40):
+    return Raw(bytes(ip / transport / Raw(BTH + bytes(1500 - 20 - 8 - 12)))[:keep])
+
+
+def too_big4(quote, mtu=1400, code=4, src=ROUTER4, dst=US4):
+    return Ether(src=OTHER, dst=US) / IP(src=src, dst=dst) / ICMP(type=3, code=code, nexthopmtu=mtu) / quote
+
+
+def too_big6(quote, mtu=1400):
+    return Ether(src=OTHER, dst=US) / IPv6(src=ROUTER6, dst=US6) / ICMPv6PacketTooBig(mtu=mtu) / quote
+
+
+sent4, sent6 = IP(src=US4, dst=PEER4, flags="DF", ttl=63), IPv6(src=US6, dst=PEER6, nh=17, hlim=63)
 
 FRAMES = {
     "ARP_REQUEST": arp(PEER, ALL, 1, (PEER, PEER4), (NONE, US4)),
@@ -109,6 +130,24 @@ FRAMES = {
     "PING4_1501": in4 / IP(src=PEER4, dst=US4) / ICMP(id=1, seq=1) / Raw(bytes(1473)),
     "PING6_1500": in4 / IPv6(src=PEER6, dst=US6) / ICMPv6EchoRequest(id=1, seq=1, data=bytes(1452)),
     "PING6_1501": in4 / IPv6(src=PEER6, dst=US6) / ICMPv6EchoRequest(id=1, seq=1, data=bytes(1453)),
+    "TOO_BIG4": too_big4(quoted(sent4)),
+    "TOO_BIG4_SHORT": too_big4(quoted(sent4, keep=28)),
+    "TOO_BIG4_UNSAID": too_big4(quoted(sent4), mtu=0),
+    "TOO_BIG6": too_big6(quoted(sent6, keep=60)),
+    "TOO_BIG4_OF_OTHERS": too_big4(quoted(IP(src=PEER4, dst=PEER4, flags="DF"))),
+    "TOO_BIG4_TO_OTHERS": too_big4(quoted(sent4), dst="192.0.2.3"),
+    "TOO_BIG4_TO_NOWHERE": too_big4(quoted(IP(src=US4, dst="198.51.100.7", flags="DF"))),
+    "TOO_BIG4_MAY_FRAGMENT": too_big4(quoted(IP(src=US4, dst=PEER4))),
+    "TOO_BIG4_TCP": too_big4(quoted(sent4, TCP(sport=0xC123, dport=4791))),
+    "TOO_BIG4_OTHER_PORT": too_big4(quoted(sent4, UDP(sport=0xC123, dport=4790, chksum=0))),
+    "TOO_BIG4_CUT": too_big4(quoted(sent4, keep=23)),
+    "TOO_BIG4_FITS": too_big4(quoted(sent4), mtu=1500),
+    "TOO_BIG4_TINY": too_big4(quoted(sent4), mtu=67),
+    "TOO_BIG4_FROM_US": too_big4(quoted(sent4), src=US4),
+    "TOO_BIG6_TINY": too_big6(quoted(sent6, keep=60), mtu=1279),
+    "TOO_BIG6_OF_OTHERS": too_big6(quoted(IPv6(src=PEER6, dst=US6, nh=17), keep=60)),
+    "TOO_BIG6_OTHER_PORT": too_big6(quoted(sent6, UDP(sport=0xC123, dport=4790), keep=60)),
+    "UNREACHABLE4": too_big4(quoted(sent4), code=1),
 }
 
 print("//! Frames built by scapy: written by vectors.py, not by hand.\n\nuse super::Frame;\n")

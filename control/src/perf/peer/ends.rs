@@ -164,6 +164,7 @@ impl Ends {
             qpn: record.qpn,
             psn: record.psn,
             gid: record.gid,
+            gid_type: None,
             mtu: self.options.path_mtu.map_or(4096, Mtu::bytes),
             max_rd_atomic: record.reads.max(1),
             qkey: QKEY.value(),

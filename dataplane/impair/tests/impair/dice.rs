@@ -46,6 +46,30 @@ fn a_further_clause_leaves_the_dice_of_those_before_alone() {
     assert_eq!(dropped(&mut stage("drop 5%"), 500), dropped(&mut stage("drop 5%; duplicate 50%"), 500));
 }
 
+/// No two clauses, and no two ways, are struck at the same frames.
+#[test]
+fn each_clause_throws_its_own_dice_on_each_way() {
+    let frame = frame(0x11, 5);
+    let mut both = stage("drop 50%");
+    let mut fate = |way| {
+        let fates = (0..200).map(|_| both.decide(0, way, &frame, frame.len()).is_dropped());
+        fates.collect::<Vec<_>>()
+    };
+    assert_ne!(fate(Direction::Rx), fate(Direction::Tx));
+    let mut two = stage("duplicate 50%; truncate to 20 50%");
+    let verdicts: Vec<_> = (0..200).map(|_| tx(&mut two, &frame)).collect();
+    let struck = |first| {
+        verdicts
+            .iter()
+            .map(|verdict| match first {
+                true => verdict.copies() > 0,
+                false => verdict.len().is_some(),
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(struck(true), struck(false));
+}
+
 #[test]
 fn every_strike_is_counted() {
     let mut stage = stage("drop 1%; duplicate 1%; reorder 1%; delay 1us 1%; corrupt 1%; truncate 1%; ce 1%");
