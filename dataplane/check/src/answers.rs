@@ -15,6 +15,8 @@ pub struct Answers {
     pub refused: bool,
     /// The READ response that comes next.
     run: At,
+    /// Where the answers of READs stopped for those of an earlier one, which was asked for again: they go on from there.
+    interrupted: At,
     /// The last sequence NAK, until its packet arrives.
     pub asked_for: Option<At>,
 }
@@ -138,7 +140,7 @@ impl Answers {
                 format_args!("{len} bytes in response {} of {span}, {due} are due", offset + 1),
             );
         }
-        if ordered && !starts && at != self.run && self.run != 0 {
+        if ordered && !starts && at != self.run && at != self.interrupted && self.run != 0 {
             packet.broken(
                 Rule::ResponseOrder,
                 format_args!("response {} of {span} comes out of order", offset + 1),
@@ -150,6 +152,9 @@ impl Answers {
             }
             let record = &mut requests.records[index];
             record.answered = record.answered.max(offset + 1);
+        }
+        if at < self.run {
+            self.interrupted = self.interrupted.max(self.run);
         }
         self.run = at + 1;
         requests.answered(at, side.mtu);

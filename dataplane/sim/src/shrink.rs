@@ -98,7 +98,7 @@ impl Shrinker {
             for len in [0, 1, mtu, mtu + 1] {
                 let mut plan = self.best.clone();
                 plan.ops[at].len = len;
-                if len < op.len && !op.kind.is_of_eight() && self.attempt(plan) {
+                if len < op.len && !op.kind.is_of_eight() && !op.kind.is_bind() && self.attempt(plan) {
                     break;
                 }
             }

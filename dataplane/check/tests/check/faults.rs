@@ -31,6 +31,25 @@ fn raw_on_ack(frames: &mut [Seen], change: fn(&mut Vec<u8>)) {
     raw(&mut frames[at], change);
 }
 
+/// A second READ, whose answers stop for those of the first, which is asked for again, and then go on.
+fn interrupted_read(f: &mut Vec<Seen>) {
+    let (read, first, end) = (last(f, READ), last(f, READ_FIRST), last(f, READ_LAST));
+    let second = |b: &mut Vec<u8>| add_psn(b, 5);
+    let counted = |b: &mut Vec<u8>| {
+        add_psn(b, 5);
+        add_msn(b, 1);
+    };
+    append(f, read, second);
+    append(f, first, counted);
+    append(f, first + 1, second);
+    for at in [read, first, first + 1, first + 2, first + 3, end] {
+        append(f, at, |_| {});
+    }
+    append(f, first + 2, second);
+    append(f, first + 3, second);
+    append(f, end, counted);
+}
+
 #[test]
 fn every_rule_finds_its_fault_and_no_other_does() {
     for &rule in Rule::ALL {
@@ -231,6 +250,7 @@ fn of_answers(rule: Rule) -> Fault {
         }),
         Rule::ResponseOrder => Fault {
             vantage: A,
+            both: interrupted_read,
             ..fault("rc-read-5000-v4", |f| {
                 let at = last(f, READ_MIDDLE);
                 let time_ns = f[at].time_ns;

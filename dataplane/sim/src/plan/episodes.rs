@@ -9,6 +9,9 @@ pub(super) fn add(draw: &mut Draw, plan: &mut Plan, number: u32, connection: &Co
     if connection.service == Service::Rc && draw.one_in(4) {
         window(draw, plan, number);
     }
+    if connection.service == Service::Rc && draw.one_in(3) {
+        memory_window(draw, plan, number);
+    }
     if draw.one_in(6) {
         registered_source(draw, plan, number, connection);
     }
@@ -59,6 +62,74 @@ fn window(draw: &mut Draw, plan: &mut Plan, number: u32) {
         (op.place, op.after, op.fault) = (Place::Window(register.id), Some(last), Some(Fault::StaleKey));
         plan.ops.push(op);
     }
+}
+
+/// One side binds a window, again and again perhaps; the other works through it while it can, and makes mistakes.
+fn memory_window(draw: &mut Draw, plan: &mut Plan, number: u32) {
+    let host = draw.pick(&Side::BOTH);
+    let guest = host.other();
+    let kind = draw.pick(&[Kind::BindMw1, Kind::BindMw2]);
+    let mut bind = next(plan, number, host, kind, draw.between(4_000, 6_000));
+    for _ in 0..draw.between(1, 3) {
+        plan.ops.push(bind);
+        let last = through(draw, plan, number, guest, &bind);
+        if draw.one_in(6) {
+            // Past its end, or what it does not grant: then all is over.
+            let atomic = !bind.grants_atomics() && draw.one_in(2);
+            let (kind, len, fault) = match atomic {
+                true => (Kind::FetchAdd, 8, Fault::NoRight),
+                false => (draw.pick(&[Kind::Write, Kind::Read]), draw.between(1, 100), Fault::Range),
+            };
+            let mut op = next(plan, number, guest, kind, len);
+            (op.place, op.after, op.fault) = (Place::Window(bind.id), Some(last), Some(fault));
+            plan.ops.push(op);
+            return;
+        }
+        // A window of type 1 is bound elsewhere, or nowhere; one of type 2 is invalidated by either side.
+        let anew = draw.between(4_000, 6_000);
+        let mut end = match (kind, draw.one_in(2)) {
+            (Kind::BindMw1, true) => next(plan, number, host, kind, anew),
+            (Kind::BindMw1, false) => next(plan, number, host, kind, 0),
+            (_, true) => next(plan, number, guest, Kind::SendInv, draw.below(300)),
+            (_, false) => next(plan, number, host, Kind::LocalInv, 0),
+        };
+        (end.key_of, end.after) = (Some(bind.id), Some(last));
+        end.fenced = end.kind == Kind::SendInv;
+        let stale = draw.one_in(3);
+        if stale || end.kind != kind || end.len == 0 {
+            plan.ops.push(end);
+        }
+        if stale {
+            let mut op =
+                next(plan, number, guest, draw.pick(&[Kind::Write, Kind::Read]), draw.between(1, 100));
+            (op.place, op.after, op.fault) = (Place::Window(bind.id), Some(end.id), Some(Fault::StaleKey));
+            plan.ops.push(op);
+            return;
+        }
+        bind = if end.kind == kind && end.len > 0 {
+            end
+        } else {
+            let mut again = next(plan, number, host, kind, anew);
+            (again.key_of, again.after) = (Some(bind.id), Some(end.id));
+            again
+        };
+    }
+}
+
+/// Requests through a window; gives the last of them.
+fn through(draw: &mut Draw, plan: &mut Plan, number: u32, guest: Side, bind: &Op) -> u32 {
+    let mut last = bind.id;
+    for _ in 0..draw.between(1, 3) {
+        let kinds = [Kind::Write, Kind::WriteImm, Kind::Read, Kind::FetchAdd];
+        let kind = draw.pick(&kinds[..if bind.grants_atomics() { 4 } else { 3 }]);
+        let len = if kind.is_atomic() { 8 } else { draw.between(1, 1_200) };
+        let mut op = next(plan, number, guest, kind, len);
+        (op.place, op.after) = (Place::Window(bind.id), Some(bind.id));
+        op.fenced = !kind.returns_data();
+        last = op.id;
+        plan.ops.push(op);
+    }
+    last
 }
 
 /// A side registers memory of its own, sends from there, and invalidates its key.

@@ -167,11 +167,13 @@ pub enum Kind {
     Flush,
     LocalInv,
     RegMr,
+    BindMw1,
+    BindMw2,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 14] = [
         Kind::Send,
         Kind::SendImm,
         Kind::SendInv,
@@ -184,6 +186,8 @@ impl Kind {
         Kind::Flush,
         Kind::LocalInv,
         Kind::RegMr,
+        Kind::BindMw1,
+        Kind::BindMw2,
     ];
 
     /// Its name in plan files.
@@ -201,6 +205,8 @@ impl Kind {
             Kind::Flush => "flush",
             Kind::LocalInv => "local_inv",
             Kind::RegMr => "reg_mr",
+            Kind::BindMw1 => "bind_mw1",
+            Kind::BindMw2 => "bind_mw2",
         }
     }
 
@@ -246,7 +252,17 @@ impl Kind {
 
     /// Nothing goes on the wire.
     pub fn is_local(self) -> bool {
-        matches!(self, Kind::LocalInv | Kind::RegMr)
+        matches!(self, Kind::LocalInv | Kind::RegMr) || self.is_bind()
+    }
+
+    /// The bind of a memory window, of type 1 or 2.
+    pub fn is_bind(self) -> bool {
+        matches!(self, Kind::BindMw1 | Kind::BindMw2)
+    }
+
+    /// A key is good when it is done.
+    pub fn gives_key(self) -> bool {
+        self == Kind::RegMr || self.is_bind()
     }
 }
 
@@ -272,7 +288,7 @@ pub enum Place {
     Own,
     /// Where this earlier request of the same QP works.
     Over(u32),
-    /// In the region that this fast registration of the peer makes reachable.
+    /// In what this fast registration or bind of the peer makes reachable.
     Window(u32),
     /// In the region that an event deregisters.
     Doomed,
@@ -310,11 +326,13 @@ pub enum Fault {
     NoPlacement,
     /// XRC: a number that no SRQ has.
     BadSrqn,
+    /// A window is to be bound past the end of its region.
+    BadBind,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 14] = [
         Fault::BadRkey,
         Fault::StaleKey,
         Fault::Range,
@@ -328,11 +346,12 @@ impl Fault {
         Fault::Volatile,
         Fault::NoPlacement,
         Fault::BadSrqn,
+        Fault::BadBind,
     ];
 
     /// The requester finds it, and nothing goes on the wire.
     pub fn is_local(self) -> bool {
-        matches!(self, Fault::BadLkey | Fault::StaleLkey | Fault::AtomicLength)
+        matches!(self, Fault::BadLkey | Fault::StaleLkey | Fault::AtomicLength | Fault::BadBind)
     }
 }
 
@@ -348,7 +367,7 @@ pub struct Op {
     pub from: Side,
     /// What.
     pub kind: Kind,
-    /// Bytes.
+    /// Bytes; of a bind those of the window, 0 to unbind it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub len: u32,
     /// A completion is asked for.
@@ -369,7 +388,7 @@ pub struct Op {
     /// Where it works.
     #[serde(default = "own_place", skip_serializing_if = "is_own_place")]
     pub place: Place,
-    /// Fast registration: whose key a SEND with Invalidate or a local invalidate takes away.
+    /// Whose key a SEND with Invalidate or a local invalidate takes away; whose window is bound anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_of: Option<u32>,
     /// It is posted when this request, of either side, has completed.
@@ -399,6 +418,17 @@ impl Op {
             after: None,
             fault: None,
         }
+    }
+
+    /// A window that is bound by it has room for atomics, too.
+    pub fn grants_atomics(&self) -> bool {
+        self.id.is_multiple_of(2)
+    }
+
+    /// It works where a memory window is.
+    pub fn uses_window(&self, plan: &super::Plan) -> bool {
+        let Place::Window(by) = self.place else { return false };
+        plan.ops.iter().any(|op| op.id == by && op.kind.is_bind())
     }
 
     /// The requests that it makes no sense without.
@@ -433,7 +463,9 @@ impl Op {
         let offered = match self.kind {
             Kind::Send | Kind::SendImm => true,
             Kind::Write | Kind::WriteImm => service != Service::Ud,
-            Kind::SendInv | Kind::AtomicWrite | Kind::Flush => service == Service::Rc,
+            Kind::SendInv | Kind::AtomicWrite | Kind::Flush | Kind::BindMw1 | Kind::BindMw2 => {
+                service == Service::Rc
+            }
             _ => service.is_reliable(),
         };
         if !offered {
@@ -469,6 +501,11 @@ impl Op {
         }
         if self.len == 0 && !matches!(self.fault, None | Some(Fault::BadReceive | Fault::BadSrqn)) {
             return Err("a request of no bytes cannot have this fault".into());
+        }
+        if self.kind.is_bind() && self.len == 0 && (self.kind == Kind::BindMw2 || self.key_of.is_none()) {
+            return Err(
+                "a bind has bytes; only a window of type 1 that is bound is unbound by one without".into()
+            );
         }
         if matches!(self.kind, Kind::SendInv | Kind::LocalInv) && self.key_of.is_none() {
             return Err("key_of is missing: whose key is invalidated?".into());

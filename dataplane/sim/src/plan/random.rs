@@ -284,6 +284,7 @@ fn of_kind(op: &Op) -> &'static [Fault] {
             Fault::Volatile,
             Fault::NoPlacement,
         ],
+        Kind::BindMw1 | Kind::BindMw2 if op.len > 0 => &[Fault::BadBind],
         _ => &[],
     }
 }

@@ -1,12 +1,13 @@
 //! The course of a world: who posts when, what happens when, and when it is over.
 
-use super::flow::{FAST_LEN, Flow, chance, noise, options};
+use super::flow::{Flow, chance, options};
+use super::keys::{Keys, keys};
 use super::pool::Pool;
 use super::shared;
 use super::stats::Stats;
 use super::verify;
 use crate::endpoint::{EndpointId, Region};
-use crate::plan::{Connection, Fault, Happening, Kind, Plan, Service, Side};
+use crate::plan::{Connection, Fault, Happening, Plan, Service, Side};
 use crate::qp::QpId;
 use crate::tap::Seen;
 use crate::world::{Step, World};
@@ -15,7 +16,8 @@ use engine::event::EventSource;
 use engine::{
     Access, AsyncEvent, Counter, Cqe, EventKind, Nanos, QpAttr, QpAttrMask, QpState, QpType, WcStatus,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A run that exchanges so many frames does not end by itself.
 const MANY_FRAMES: u64 = 200_000;
@@ -38,13 +40,14 @@ pub(super) struct Stage {
     pub world: World,
     pub flows: Vec<Flow>,
     pub qps: Vec<[QpId; 2]>,
-    pub fast: BTreeMap<u32, Region>,
+    pub keys: Arc<Keys>,
     pub shared: Vec<Region>,
     pub pools: Vec<Pool>,
     pub fortunes: Vec<Fortune>,
     pub darkness: bool,
     /// Requests that completed with success.
     pub done: BTreeSet<u32>,
+    pub ever_posted: BTreeSet<u32>,
     /// Requests that never will.
     pub dead: BTreeSet<u32>,
     /// Originals that fetch-and-adds of the shared counters brought, and how many more may have happened.
@@ -85,7 +88,7 @@ impl Stage {
             plan: plan.clone(),
             flows: Vec::new(),
             qps: Vec::new(),
-            fast: BTreeMap::new(),
+            keys: Arc::new(keys(&mut world, plan, &endpoints)),
             counted: vec![(Vec::new(), 0); shared.len()],
             shared,
             pools: shared::pools(&mut world, plan, &endpoints),
@@ -93,6 +96,7 @@ impl Stage {
             fortunes: vec![Fortune::default(); plan.connections.len()],
             darkness: false,
             done: BTreeSet::new(),
+            ever_posted: BTreeSet::new(),
             dead: BTreeSet::new(),
             stats: Stats::default(),
             began: world.now(),
@@ -106,11 +110,6 @@ impl Stage {
 
     fn build(&mut self, endpoints: &[EndpointId]) {
         let plan = self.plan.clone();
-        for op in plan.ops.iter().filter(|op| op.kind == Kind::RegMr) {
-            let end = plan.connections[op.connection as usize].ends[op.from as usize];
-            let content = noise(plan.seed, 0xFA57_0000 | u64::from(op.id), FAST_LEN as usize);
-            self.fast.insert(op.id, self.world.allocate_fast(endpoints[end as usize], content));
-        }
         for (number, connection) in plan.connections.iter().enumerate() {
             let [a, b] = connection.ends.map(|end| endpoints[end as usize]);
             let srqs = Side::BOTH.map(|side| {
@@ -130,7 +129,7 @@ impl Stage {
             }
             self.qps.push(qps);
             for (side, pools) in Side::BOTH.into_iter().zip(met) {
-                let flow = Flow::new(world, &plan, number, side, qps, &self.fast, &self.shared);
+                let flow = Flow::new(world, &plan, number, side, qps, &self.keys, &self.shared);
                 self.flows.push(Flow { pools, ..flow });
             }
         }
@@ -416,7 +415,7 @@ impl Stage {
             if early || (failed && flow.late_posts >= 2) {
                 return any;
             }
-            let wr = flow.send_wr(&self.world, self.plan.seed, flow.posted, &self.fast);
+            let wr = flow.send_wr(&self.world, self.plan.seed, flow.posted);
             let srqn = match (flow.service, flow.pool_of(op)) {
                 (Service::Xrc, _) if op.fault == Some(Fault::BadSrqn) => Some(NO_SRQN),
                 (Service::Xrc, Some(pool)) => self.world.srqn(self.pools[pool].srq),
@@ -430,6 +429,7 @@ impl Stage {
                 return any;
             }
             let flow = &mut self.flows[number];
+            self.ever_posted.insert(flow.ops[flow.posted].id);
             flow.posted += 1;
             flow.late_posts += usize::from(failed);
             any = true;

@@ -1,12 +1,13 @@
 //! One direction of a connection: its requests, where their bytes lie, and the regions.
 
+use super::keys::{Keys, NO_KEY};
 use super::pool::Received;
 use crate::endpoint::Region;
 use crate::plan::{Connection, Fault, Kind, Local, Op, Place, Plan, Service, Side};
 use crate::qp::{Options, QKEY, QpId};
 use crate::world::World;
 use engine::limits::UD_GRH_BYTES;
-use engine::wr::{AddressHandle, FastReg, Remote};
+use engine::wr::{AddressHandle, Remote};
 use engine::{Access, Cqe, FlushLevel, Nanos, Placement, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -38,7 +39,7 @@ pub(super) enum Area {
     Cells,
     /// Far: WRITEs and READs until an event takes it away.
     DoomedTarget,
-    /// Far: a fast region of the peer's, by its registration.
+    /// Far: a fast region of the peer's by its registration, or what a memory window is bound to by its bind.
     Window(u32),
     /// Far: the counter of the peer's endpoint.
     Shared,
@@ -52,12 +53,8 @@ pub(super) struct Spot {
     pub receive: Pieces,
 }
 
-/// Bytes of a fast region.
-pub(super) const FAST_LEN: u64 = 16_384;
 /// Cells of a flow's atomics.
 const CELLS: u64 = 4;
-/// A key that nobody has.
-const NO_KEY: u32 = 0xFFFF_FF00;
 
 pub(super) struct Flow {
     pub connection: usize,
@@ -68,6 +65,7 @@ pub(super) struct Flow {
     pub ops: Vec<Op>,
     pub spots: Vec<Spot>,
     pub regions: BTreeMap<Area, Region>,
+    pub keys: Arc<Keys>,
     /// What the regions hold, as the model has it.
     pub shadow: BTreeMap<Area, Vec<u8>>,
     pub ah: Option<Arc<AddressHandle>>,
@@ -116,7 +114,7 @@ impl Flow {
         number: usize,
         side: Side,
         qps: [QpId; 2],
-        fast: &BTreeMap<u32, Region>,
+        keys: &Arc<Keys>,
         shared: &[Region],
     ) -> Flow {
         let (seed, connection) = (plan.seed, &plan.connections[number]);
@@ -124,7 +122,7 @@ impl Flow {
         let ops: Vec<Op> = plan.ops.iter().filter(mine).copied().collect();
         let near = qps[side as usize];
         let far = qps[side.other() as usize];
-        let (spots, sizes) = lay_out(seed, connection, &ops, connection.meets_shared(side));
+        let (spots, sizes) = lay_out(seed, connection, &ops, keys, connection.meets_shared(side));
         let mut regions = BTreeMap::new();
         let (at, there) = (world.endpoint_of(near), world.endpoint_of(far));
         let write = Access::LOCAL_WRITE;
@@ -142,7 +140,7 @@ impl Flow {
                 // Registered with the target.
                 Area::Kept => continue,
                 Area::Registered(id) | Area::Window(id) => {
-                    regions.extend(fast.get(&id).map(|region| (area, region.clone())));
+                    regions.extend(keys.get(&id).map(|grant| (area, grant.region.clone())));
                     continue;
                 }
                 Area::Shared => {
@@ -177,6 +175,7 @@ impl Flow {
             ops,
             spots,
             regions,
+            keys: keys.clone(),
             shadow,
             ah,
             start: 0,
@@ -198,17 +197,16 @@ impl Flow {
         let op = &self.ops[at];
         let sges = self.spots[at].receive.iter().map(|&(offset, len)| {
             let sge = self.regions[&Area::Inbox].sge(offset, len);
-            let lkey = if op.fault == Some(Fault::BadReceive) { LKey::new(NO_KEY) } else { sge.lkey };
+            let lkey = if op.fault == Some(Fault::BadReceive) { LKey::new(NO_KEY.value()) } else { sge.lkey };
             Sge { lkey, ..sge }
         });
         RecvWr { wr_id: op.id.into(), sges: sges.collect() }
     }
 
     /// The request itself.
-    pub fn send_wr(&self, world: &World, seed: u64, at: usize, fast: &BTreeMap<u32, Region>) -> SendWr {
+    pub fn send_wr(&self, world: &World, seed: u64, at: usize) -> SendWr {
         let op = &self.ops[at];
-        let key_of =
-            |id: Option<u32>| id.and_then(|id| fast.get(&id)).map_or(RKey::new(NO_KEY), registered_key);
+        let key_of = |id: Option<u32>| id.and_then(|id| self.keys.get(&id)).map_or(NO_KEY, |of| of.key);
         let remote = self.remote(at);
         let send_op = match (op.kind, &self.ah) {
             (Kind::Send | Kind::SendImm, Some(ah)) => SendOp::UdSend {
@@ -234,9 +232,9 @@ impl Flow {
                 SendOp::Flush { remote, len: op.len, placement, level }
             }
             (Kind::LocalInv, _) => SendOp::LocalInv(key_of(op.key_of)),
-            (Kind::RegMr, _) => match fast.get(&op.id) {
-                Some(region) => SendOp::RegMr(Arc::new(registration(region))),
-                None => SendOp::LocalInv(RKey::new(NO_KEY)),
+            (Kind::RegMr | Kind::BindMw1 | Kind::BindMw2, _) => match self.keys.get(&op.id) {
+                Some(grant) => grant.request(op.fault == Some(Fault::BadBind)),
+                None => SendOp::LocalInv(NO_KEY),
             },
         };
         let mut flags = SendFlags::empty();
@@ -258,14 +256,13 @@ impl Flow {
         }
         let sges = pieces.iter().map(|&(offset, len)| {
             let sge = match area {
-                Area::Registered(_) => Sge {
-                    addr: registration(region).addr + offset,
-                    len,
-                    lkey: LKey::new(registered_key(region).value()),
-                },
+                Area::Registered(id) => {
+                    let Remote { addr, rkey } = self.keys[id].remote(offset);
+                    Sge { addr, len, lkey: LKey::new(rkey.value()) }
+                }
                 _ => region.sge(offset, len),
             };
-            let lkey = if op.fault == Some(Fault::BadLkey) { LKey::new(NO_KEY) } else { sge.lkey };
+            let lkey = if op.fault == Some(Fault::BadLkey) { LKey::new(NO_KEY.value()) } else { sge.lkey };
             let len = if op.fault == Some(Fault::AtomicLength) { 4 } else { sge.len };
             Sge { lkey, len, ..sge }
         });
@@ -277,17 +274,17 @@ impl Flow {
         let op = &self.ops[at];
         let (area, offset) = self.spots[at].remote;
         let Some(region) = self.regions.get(&area) else {
-            return Remote { addr: 0, rkey: RKey::new(NO_KEY) };
+            return Remote { addr: 0, rkey: NO_KEY };
         };
         let right = match area {
-            Area::Window(_) => {
-                Remote { addr: registration(region).addr + offset, rkey: registered_key(region) }
-            }
+            Area::Window(id) => self.keys[&id].remote(offset),
             _ => region.remote(offset),
         };
         match (op.fault, area) {
-            (Some(Fault::BadRkey), _) => Remote { rkey: RKey::new(NO_KEY), ..right },
-            (Some(Fault::StaleKey), Area::Window(_)) => right,
+            (Some(Fault::BadRkey), _) => Remote { rkey: NO_KEY, ..right },
+            // The key is right for nothing, or for something else.
+            (Some(Fault::StaleKey | Fault::NoRight), Area::Window(_)) => right,
+            (Some(Fault::Range), Area::Window(id)) => self.keys[&id].past_the_end(op.len),
             (Some(Fault::StaleKey), _) => Remote { rkey: RKey::new(right.rkey.value() ^ 0x5A), ..right },
             // By one byte, or by half of it; atomics stay aligned.
             (Some(Fault::Range), _) => match op.kind.is_of_eight() || op.id.is_multiple_of(2) {
@@ -338,16 +335,6 @@ pub(super) fn content(world: &World, area: Area, region: &Region) -> Vec<u8> {
     }
 }
 
-/// The key that a fast registration gives.
-pub(super) fn registered_key(region: &Region) -> RKey {
-    RKey::new(region.mr.index() << 8 | 0x3C)
-}
-
-fn registration(region: &Region) -> FastReg {
-    let access = Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
-    FastReg { mr: region.mr.clone(), key: registered_key(region), addr: 0x4000_0000, len: FAST_LEN, access }
-}
-
 /// How the QPs of a connection are made.
 pub(super) fn options(connection: &Connection) -> Options {
     Options {
@@ -384,7 +371,13 @@ fn name_of(area: Area) -> u64 {
 }
 
 /// Gives each request places of its own, with gaps, and tells how long each region has to be.
-fn lay_out(seed: u64, connection: &Connection, ops: &[Op], pooled: bool) -> (Vec<Spot>, BTreeMap<Area, u64>) {
+fn lay_out(
+    seed: u64,
+    connection: &Connection,
+    ops: &[Op],
+    keys: &Keys,
+    pooled: bool,
+) -> (Vec<Spot>, BTreeMap<Area, u64>) {
     let mut ends: BTreeMap<Area, u64> = [(Area::Out, 0), (Area::Inbox, 0), (Area::Target, 0)].into();
     let mut take = |area: Area, len: u32, gap: u64| {
         let end = ends.entry(area).or_default();
@@ -425,7 +418,10 @@ fn lay_out(seed: u64, connection: &Connection, ops: &[Op], pooled: bool) -> (Vec
         };
         let remote = remote.unwrap_or_else(|| match op.place {
             _ if op.kind.is_send() || op.kind.is_local() => (Area::Target, 0),
-            Place::Window(id) => (Area::Window(id), take(Area::Window(id), op.len, gap)),
+            Place::Window(id) => {
+                let begin = keys.get(&id).map_or(0, |grant| grant.begin);
+                (Area::Window(id), begin + take(Area::Window(id), op.len, gap))
+            }
             Place::Doomed => (Area::DoomedTarget, take(Area::DoomedTarget, op.len, gap)),
             Place::Shared => {
                 take(Area::Shared, 0, 0);

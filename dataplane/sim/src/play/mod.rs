@@ -6,6 +6,7 @@
 
 mod drive;
 mod flow;
+mod keys;
 mod model;
 mod pool;
 mod receives;

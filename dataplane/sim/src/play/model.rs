@@ -24,7 +24,7 @@ pub(super) fn effects(
     let bytes_of = |area: Area| shadow.get(&area).map_or(&[][..], Vec::as_slice);
     let (area, offset) = spot.remote;
     match op.kind {
-        Kind::LocalInv | Kind::RegMr => Vec::new(),
+        Kind::LocalInv | Kind::RegMr | Kind::BindMw1 | Kind::BindMw2 => Vec::new(),
         // The receives of a shared queue are looked at one by one.
         Kind::Send | Kind::SendImm | Kind::SendInv if !flow.pools.is_empty() => Vec::new(),
         Kind::Send | Kind::SendImm | Kind::SendInv => {

@@ -1,7 +1,7 @@
 //! The receiving side of a flow: each receive completes once and in order, and tells of its message.
 
 use super::drive::Stage;
-use super::flow::{Flow, gather, imm, registered_key};
+use super::flow::{Flow, gather, imm};
 use super::shared;
 use super::verify::Progress;
 use crate::plan::{Fault, Kind, Op, Service};
@@ -110,7 +110,7 @@ pub(super) fn tells_of(stage: &Stage, flow: &Flow, cqe: &Cqe, op: &Op) -> bool {
     let ud = flow.service == Service::Ud;
     let opcode = if op.kind == Kind::WriteImm { WcOpcode::RecvRdmaWithImm } else { WcOpcode::Recv };
     let invalidated = match op.kind {
-        Kind::SendInv => op.key_of.and_then(|id| stage.fast.get(&id)).map(registered_key),
+        Kind::SendInv => op.key_of.and_then(|id| stage.keys.get(&id)).map(|grant| grant.key),
         _ => None,
     };
     let srqn = match flow.service {

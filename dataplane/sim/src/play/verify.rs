@@ -109,6 +109,7 @@ fn opcode(kind: Kind) -> WcOpcode {
         Kind::Flush => WcOpcode::Flush,
         Kind::LocalInv => WcOpcode::LocalInv,
         Kind::RegMr => WcOpcode::RegMr,
+        Kind::BindMw1 | Kind::BindMw2 => WcOpcode::BindMw,
     }
 }
 
@@ -156,6 +157,7 @@ fn is_explained(
                 Some(Fault::Misaligned | Fault::ShortReceive | Fault::NoPlacement | Fault::BadSrqn)
             )
         }
+        WcStatus::MwBindErr => op.fault == Some(Fault::BadBind),
         WcStatus::RemOpErr => op.fault == Some(Fault::BadReceive),
         _ => false,
     };
@@ -188,6 +190,9 @@ fn count(stage: &mut Stage, number: usize, progress: &Progress) {
             (op.inline, "inline"),
             (!op.signaled, "unsignaled"),
             (op.solicited, "solicited"),
+            (op.uses_window(&stage.plan), "through a window"),
+            (op.kind.is_bind() && op.key_of.is_some() && op.len > 0, "window bound anew"),
+            (op.kind.is_bind() && op.len == 0, "window unbound"),
         ] {
             stage.stats.meet(name, u64::from(is));
         }
@@ -358,6 +363,8 @@ pub(super) fn at_the_end(stage: &mut Stage) -> Result<(), String> {
     if world.step(until) != Step::Rest || world.frames_sent() != frames {
         return Err("a frame or a timer after the end".into());
     }
+    let (plan, keys) = (&stage.plan, &stage.keys);
+    super::keys::windows_at_the_end(world, plan, keys, &stage.done, &stage.ever_posted)?;
     for qp in stage.qps.iter().flatten().copied() {
         let qpn = world.qpn(qp);
         if world.state(qp) == QpState::Rts && world.outstanding(qp) > 0 {
@@ -373,7 +380,7 @@ pub(super) fn at_the_end(stage: &mut Stage) -> Result<(), String> {
         }
     }
     // The plan's own handle, one for each engine's table, and one for each flow that works there.
-    for (id, region) in &stage.fast {
+    for (id, region) in stage.keys.iter().map(|(id, grant)| (id, &grant.region)) {
         let users = stage.flows.iter().flat_map(|flow| flow.regions.keys());
         let users =
             users.filter(|area| matches!(area, Area::Window(of) | Area::Registered(of) if of == id)).count();

@@ -49,6 +49,7 @@ fn missed(totals: &Totals) -> Vec<String> {
         "RemInvReqErr",
         "RemAccessErr",
         "RemOpErr",
+        "MwBindErr",
         "RetryExcErr",
         "RnrRetryExcErr",
     ];
@@ -63,6 +64,9 @@ fn missed(totals: &Totals) -> Vec<String> {
         "reconnect",
         "read restarted in the middle",
         "atomic replayed",
+        "through a window",
+        "window bound anew",
+        "window unbound",
         "srq receive",
         "xrc srq receive",
         "srq used by several",
