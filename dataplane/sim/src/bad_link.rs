@@ -2,7 +2,7 @@
 
 use engine::Nanos;
 use impair::{Counters, Direction, Plan, Shelf, Stage};
-use wire::Frame;
+use wire::{EthernetHeader, Frame};
 
 /// What a stage made of one frame.
 #[derive(Debug, Default)]
@@ -47,11 +47,14 @@ impl BadLink {
             return self.behind(now, direction, Passed { frames: vec![frame], fate: "", harmed: false });
         }
         let copies = vec![frame.clone(); verdict.copies()];
+        let to = EthernetHeader::parse(&frame).map(|ethernet| ethernet.dmac);
         let mut passed = Passed { frames: Vec::new(), fate: "", harmed: true };
         let len = verdict.apply(&mut frame);
         let cut = len < frame.len();
         frame.truncate(len);
-        let whole = !cut && is_right(&frame);
+        // Nothing protects the Ethernet header: a frame may be whole and go to nobody.
+        let still_to = EthernetHeader::parse(&frame).map(|ethernet| ethernet.dmac);
+        let whole = !cut && to == still_to && is_right(&frame);
         match verdict.hold() {
             _ if verdict.is_dropped() => passed.fate = "lost",
             Some(hold) => {

@@ -137,6 +137,7 @@ fn is_explained(
         WcStatus::RetryExcErr => {
             stage.darkness
                 || harmed > u32::from(connection.retry_cnt)
+                || fortune.gave_up[far]
                 || (peer_failed && !is_clean_refusal(op, harmed, peers))
         }
         WcStatus::RnrRetryExcErr => connection.rnr_retry < 7 && op.kind.takes_receive(),
