@@ -91,7 +91,11 @@ fn a_router_that_drops_long_packets_is_told_of_and_changes_nothing() {
     let (mut raw, endpoint) = RawPort::beside(&RingPair::default()).unwrap();
     let us = end(&endpoint.device(0).unwrap(), QpType::Rc);
     let device = &us.device;
-    let mac = raw.resolve("10.82.72.2".parse().unwrap(), || drop(device.drive())).unwrap();
+    let mac = raw
+        .resolve("10.82.72.2".parse().unwrap(), || {
+            device.drive();
+        })
+        .unwrap();
     let peer = QpInfo { qpn: 0x77, gid: "10.82.72.1".parse().unwrap(), ..us.qp.info(&family(false)) };
     // The raw port answers for the peer's address.
     std::thread::scope(|threads| {
