@@ -59,6 +59,7 @@ pub mod stats;
 mod verbs;
 
 pub use config::{Config, ConfigError};
+pub use dpdk::tsc::Hand;
 pub use eal::shutdown;
 pub use endpoint::{Endpoint, RawPort, RingPair, event_name};
 pub use engine::event::EventSource;

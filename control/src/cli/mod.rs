@@ -118,6 +118,8 @@ struct ConformArgs {
     /// Where the device's agent listens: `rockhopper serve --agent`, or scripts/interop/conform-agent.py.
     #[arg(long, value_name = "ADDRESS:PORT")]
     agent: Option<SocketAddr>,
+    #[command(flatten)]
+    given: conform::given::GivenArgs,
     /// Configuration file; its first port is the peer's.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,

@@ -40,7 +40,7 @@ pub(super) fn start(config: &Config) -> Result<Endpoint, StartError> {
     let pci: Vec<String> = config.ports.iter().filter_map(|port| pci_address(&port.device)).collect();
     let eal = crate::eal::get(&config.eal, &pci)?;
     let ids = make_devices(&eal, &config.ports)?;
-    let started = start_ports(&eal, config, &ids);
+    let started = start_ports(&eal, config, &ids, Clock::new(&eal));
     if started.is_err() {
         // Those that were opened are gone already.
         for id in ids {
@@ -51,9 +51,13 @@ pub(super) fn start(config: &Config) -> Result<Endpoint, StartError> {
 }
 
 /// Opens ports that exist, and puts workers and the control thread to work on them.
-pub(super) fn start_ports(eal: &Eal, config: &Config, ids: &[PortId]) -> Result<Endpoint, StartError> {
+pub(super) fn start_ports(
+    eal: &Eal,
+    config: &Config,
+    ids: &[PortId],
+    clock: Clock,
+) -> Result<Endpoint, StartError> {
     let workers = worker_count(&config.workers);
-    let clock = Clock::new(eal);
     let mut lanes: Vec<Vec<LaneConfig>> = (0..workers).map(|_| Vec::new()).collect();
     let mut opened = Vec::new();
     for (index, (settings, &id)) in config.ports.iter().zip(ids).enumerate() {

@@ -91,11 +91,20 @@ impl EndpointCore {
     }
 
     pub fn poll_once(&self) -> bool {
+        self.count_poll();
+        self.drivers.poll_once()
+    }
+
+    fn poll_in_turn(&self) -> bool {
+        self.count_poll();
+        self.drivers.workers.iter().fold(false, |busy, worker| busy | worker.poll_in_turn())
+    }
+
+    fn count_poll(&self) {
         // Two threads that poll at once may count one poll: it is only to show that somebody does.
         self.drivers
             .polls
             .store(self.drivers.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        self.drivers.poll_once()
     }
 }
 
@@ -136,6 +145,12 @@ impl Endpoint {
     #[inline]
     pub fn poll_once(&self) -> bool {
         self.core.poll_once()
+    }
+
+    /// As [`poll_once`](Self::poll_once), but when another thread polls at this moment (the control thread, a command) it waits
+    /// for its turn: what had come before the call is done when it returns. For endpoints whose clock goes by hand.
+    pub fn poll_in_turn(&self) -> bool {
+        self.core.poll_in_turn()
     }
 
     /// Who moves the packets.

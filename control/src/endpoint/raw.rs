@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::endpoint::RingPair;
 use crate::error::{ResolveError, StartError};
 use crate::net::{Interface, NextHop, Resolution};
-use dpdk::tsc::Clock;
+use dpdk::tsc::{Clock, Hand};
 use dpdk::{MbufBurst, Mempool, Port, RxQueue, TxQueue};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -79,10 +79,28 @@ impl RawPort {
     ///
     /// Errors: those of [`Endpoint::ring_pair`].
     pub fn beside(settings: &RingPair) -> Result<(RawPort, Endpoint), StartError> {
+        RawPort::joined(settings, Clock::new)
+    }
+
+    /// As [`beside`](Self::beside), in a time that is the caller's: both ends see what the hand is moved to, so nothing is late on a
+    /// busy machine, and waiting takes no time. Poll the endpoint by [`Endpoint::poll_in_turn`] after each move.
+    ///
+    /// Errors: those of [`Endpoint::ring_pair`].
+    pub fn beside_by_hand(settings: &RingPair) -> Result<(RawPort, Endpoint, Hand), StartError> {
+        let hand = Hand::new();
+        let (port, endpoint) = RawPort::joined(settings, |_| Clock::by_hand(hand))?;
+        Ok((port, endpoint, hand))
+    }
+
+    fn joined(
+        settings: &RingPair,
+        clock: impl FnOnce(&dpdk::eal::Eal) -> Clock,
+    ) -> Result<(RawPort, Endpoint), StartError> {
         let (eal, [first, second]) = join(settings)?;
         let [ours, theirs] = ends(settings)?;
-        let raw = OpenedPort::open(&eal, &ours, &ours.ports[0], first, 0, 1)?.into_raw(Clock::new(&eal))?;
-        Ok((raw, start_ports(&eal, &theirs, &[second])?))
+        let clock = clock(&eal);
+        let raw = OpenedPort::open(&eal, &ours, &ours.ports[0], first, 0, 1)?.into_raw(clock)?;
+        Ok((raw, start_ports(&eal, &theirs, &[second], clock)?))
     }
 
     pub(super) fn new(parts: RawParts) -> RawPort {

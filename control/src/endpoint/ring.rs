@@ -6,6 +6,7 @@ use crate::config::{Config, DeviceKind, Drive, PollMode, PortSettings, WorkerSet
 use crate::error::StartError;
 use crate::net::Prefix;
 use dpdk::ring::{RingConfig, ring_pair};
+use dpdk::tsc::Clock;
 use dpdk::{Eal, PortId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::RoceVersion;
@@ -53,7 +54,8 @@ impl Default for RingPair {
 pub(super) fn start(settings: &RingPair) -> Result<(Endpoint, Endpoint), StartError> {
     let (eal, [first, second]) = join(settings)?;
     let [ours, theirs] = ends(settings)?;
-    let started = [(first, ours), (second, theirs)].map(|(id, config)| start_ports(&eal, &config, &[id]));
+    let started = [(first, ours), (second, theirs)]
+        .map(|(id, config)| start_ports(&eal, &config, &[id], Clock::new(&eal)));
     let [first, second] = started;
     Ok((first?, second?))
 }

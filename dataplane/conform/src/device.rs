@@ -18,12 +18,55 @@ pub enum DeviceCall {
     Qp {
         /// Name in later calls.
         name: String,
-        /// `rc`, `uc` or `ud`.
+        /// `rc`, `uc`, `ud`, `xrc` (a target) or `xrc_initiator`.
         service: String,
         /// Protection domain, by number.
         pd: u8,
         /// Name of the SRQ that it receives from.
         srq: Option<String>,
+        /// XRC domain, by number: of targets.
+        domain: u8,
+    },
+    /// Create a shared receive queue; an XRC SRQ, with a CQ of its own, if there is a domain. The reply is [`Reply::Srq`].
+    Srq {
+        /// Name in later calls.
+        name: String,
+        /// Receives that it holds.
+        depth: u32,
+        /// Protection domain, by number.
+        pd: u8,
+        /// XRC domain, by number.
+        domain: Option<u8>,
+    },
+    /// Post a receive to a shared receive queue.
+    ReceiveShared {
+        /// The queue.
+        srq: String,
+        /// Work request id.
+        id: u64,
+        /// Where it goes.
+        pieces: Vec<Piece>,
+    },
+    /// Arm the limit of a shared receive queue.
+    Arm {
+        /// The queue.
+        srq: String,
+        /// Receives.
+        limit: u32,
+    },
+    /// Tell the armed limit of a shared receive queue. The reply is [`Reply::Limit`].
+    Limit {
+        /// The queue.
+        srq: String,
+    },
+    /// Allocate a memory window, which is not bound. The reply is [`Reply::Window`].
+    Window {
+        /// Name in later calls.
+        name: String,
+        /// 1, or 2 for 2B.
+        kind: u8,
+        /// Protection domain, by number.
+        pd: u8,
     },
     /// Move a queue pair to a state, through those before it.
     Modify {
@@ -43,7 +86,7 @@ pub enum DeviceCall {
         /// Where it goes.
         pieces: Vec<Piece>,
     },
-    /// Post a send.
+    /// Post a send. The reply to a `bind` is [`Reply::Window`], to a `fast_register` [`Reply::Region`]: with the new key.
     Post {
         /// Queue pair.
         qp: String,
@@ -52,7 +95,7 @@ pub enum DeviceCall {
     },
     /// Take completions of one side. The reply is [`Reply::Completions`], perhaps empty.
     Poll {
-        /// Queue pair.
+        /// Queue pair; or an XRC SRQ, whose side is that of receives.
         qp: String,
         /// Which side.
         side: Side,
@@ -165,12 +208,24 @@ pub struct Work {
     pub key: u32,
     /// Immediate data.
     pub imm: u32,
+    /// Length of a FLUSH.
+    pub len: u32,
+    /// Placement of a FLUSH: 1 global visibility, 2 persistence.
+    pub plt: u8,
+    /// Level of a FLUSH: 0 a range, 1 all that the key grants.
+    pub sel: u8,
+    /// XRC: the SRQ of the peer.
+    pub srqn: Option<u32>,
     /// Operand of an atomic: swap, or add.
     pub swap: u64,
     /// Operand of compare-and-swap.
     pub compare: u64,
-    /// For one's own regions and windows: which.
+    /// For one's own regions: which.
     pub region: Option<String>,
+    /// For one's own windows: which.
+    pub window: Option<String>,
+    /// Rights that a registration or a bind grants, by name as for regions.
+    pub access: Vec<String>,
     /// Wait for earlier READs and atomics.
     pub fence: bool,
     /// Solicited event.
@@ -247,6 +302,20 @@ pub enum Reply {
         /// Its number.
         qpn: u32,
     },
+    /// A shared receive queue that was created.
+    Srq {
+        /// The number of an XRC SRQ, 0 of another.
+        srqn: u32,
+    },
+    /// A window as it is after the call.
+    Window {
+        /// Address that its first byte has for peers, 0 while it is not bound.
+        addr: u64,
+        /// Its key for peers.
+        rkey: u32,
+    },
+    /// A limit.
+    Limit(u32),
     /// Completions, oldest first.
     Completions(Vec<Completion>),
     /// Bytes, two hexadecimal digits each.

@@ -26,6 +26,7 @@
 #![warn(missing_docs)]
 
 mod device;
+mod given;
 mod packet;
 mod player;
 mod script;
@@ -36,6 +37,7 @@ pub use device::{
     CallError, Completion, DeviceCall, DeviceInfo, Piece, QpAttributes, Region, Reply, Side, Work, from_hex,
     to_hex,
 };
+pub use given::{GivenMemory, GivenQp, GivenRule};
 pub use packet::describe::describe;
 pub use player::{Action, Peer, Player, Settings};
 pub use script::{Rule, ScriptError, parse};

@@ -60,6 +60,8 @@ pub struct RuleReport {
     pub verdict: Verdict,
     /// Why it failed or was skipped, or what the device chose; empty when it passed.
     pub why: String,
+    /// It failed because something came too soon or too late, and for nothing else: on a busy machine that may be nobody's fault.
+    pub by_time: bool,
     /// All packets, in order.
     pub packets: Vec<LoggedPacket>,
 }

@@ -39,6 +39,11 @@ type Device<'a> = &'a mut dyn FnMut(u64, Frame) -> Vec<(u64, Vec<u8>)>;
 
 /// Plays a script's only rule.
 fn play(script: &str, device: Device) -> RuleReport {
+    play_blind(script, device, 0)
+}
+
+/// The same, by one who looks for packets every so often only.
+fn play_blind(script: &str, device: Device, blind: u64) -> RuleReport {
     let text = format!("rule mine\ntitle Mine\nfact none\n{script}");
     let rule = parse("mine.rule", &text).unwrap_or_else(|why| panic!("{why}")).remove(0);
     let peer = Peer {
@@ -47,6 +52,7 @@ fn play(script: &str, device: Device) -> RuleReport {
         v4: Some((Gid::from_v4(PEER.1), Gid::from_v4(DEVICE.1))),
         v6: None,
         first_qpn: Qpn::new(0xC0_0000),
+        first_msn: 0,
     };
     let mut player = Player::new(&rule, &peer, Settings::default());
     let (mut now, mut on_the_way) = (1_000u64, Vec::<(u64, Vec<u8>)>::new());
@@ -65,7 +71,7 @@ fn play(script: &str, device: Device) -> RuleReport {
                     Some(&(at, _)) if at <= until => {
                         now = now.max(at);
                         let (_, frame) = on_the_way.remove(0);
-                        player.on_packet(now, &frame);
+                        player.on_packet(now.saturating_sub(blind), now, &frame);
                     }
                     _ => now = until,
                 }
@@ -165,6 +171,32 @@ fn times_are_judged() {
     failed(play(&format!("{SEND}silence 8ms\nexpect ack +0"), &mut late), "silence was expected");
     assert_eq!(play(&format!("{SEND}silence 6ms\nexpect ack +0"), &mut late).verdict, Verdict::Passed);
     assert_eq!(play(&format!("{SEND}wait 8ms"), &mut late).verdict, Verdict::Passed);
+}
+
+#[test]
+fn the_device_has_the_benefit_of_the_doubt() {
+    let mut late = |now, frame: Frame| vec![(now + 7 * MS, answer(frame.bth.psn, Syndrome::ACK, 1, |_| {}))];
+    let passed = |report: RuleReport| assert_eq!(report.verdict, Verdict::Passed, "{report:?}");
+    // It came between 3 and 7 ms.
+    passed(play_blind(&format!("{SEND}expect ack +0 after=7ms"), &mut late, 4 * MS));
+    let early = play_blind(&format!("{SEND}expect ack +0 after=8ms"), &mut late, 4 * MS);
+    assert!(early.by_time);
+    failed(early, "not before 8000");
+    // The second came between 2 and 6 ms behind the first, at the earliest 2 ms after the latest that the first can have come.
+    let mut two = |now, frame: Frame| {
+        let ack = || answer(frame.bth.psn, Syndrome::ACK, 1, |_| {});
+        vec![(now + 7 * MS, ack()), (now + 9 * MS, ack())]
+    };
+    passed(play_blind(&format!("{SEND}expect ack +0\nexpect ack +0 after=6ms"), &mut two, 4 * MS));
+    failed(
+        play_blind(&format!("{SEND}expect ack +0\nexpect ack +0 after=7ms"), &mut two, 4 * MS),
+        "6000 µs after the last packet",
+    );
+    // What comes when a silence is over belongs to the next step, also when nobody looked in time.
+    passed(play(&format!("{SEND}silence 7ms\nexpect ack +0"), &mut late));
+    passed(play(&format!("{SEND}wait 7ms\nexpect ack +0"), &mut late));
+    let wrong = play(&format!("{SEND}expect nak +0"), &mut acks);
+    assert!(!wrong.by_time);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn the_suite_holds_every_script_of_its_directory() {
 #[test]
 fn the_suite_has_enough_rules_and_each_cites_its_fact() {
     let rules = suite::rules().unwrap_or_else(|why| panic!("{why}"));
-    assert!(rules.len() >= 250, "{}", rules.len());
+    assert!(rules.len() >= 370, "{}", rules.len());
     let cites = ["wire ", "transport ", "IBA "];
     for rule in &rules {
         assert!(cites.iter().any(|cite| rule.fact.contains(cite)), "{}: {}", rule.id, rule.fact);
@@ -62,6 +62,11 @@ fn mistakes_are_told_with_their_place_and_what_would_be_right() {
         ("qp rc name=q2 mtu=1000", "256, 512, 1024, 2048 or 4096"),
         ("qp rcc", "do you mean rc?"),
         ("region B", "the length of the region is missing"),
+        ("receive 1 srq=S", "there is no shared receive queue \"S\" yet: add a line like: srq S"),
+        ("post bind 1 A+0:8 window=W", "add a line like: window W type=2"),
+        ("window W type=3", "there is no type of window"),
+        ("arm S 2", "there is no shared receive queue"),
+        ("send write_only +0 va=A rkey=B_before", "there is no region \"B\""),
         ("region B 64 access=remote_writes", "do you mean remote_write?"),
         ("or something", "an or without either"),
         ("end", "an end without either"),
@@ -90,4 +95,6 @@ fn a_script_begins_with_a_rule() {
 fn what_a_device_needs_follows_from_the_steps() {
     let text = "rule a\ntitle A\nfact b\nqp uc ip=6\nregion A 64 fast\npost flush 1 at=A key=A\n";
     assert_eq!(parse("a", text).unwrap()[0].needs, ["uc", "ipv6", "fast", "post_flush"]);
+    let text = "rule a\ntitle A\nfact b\nsrq S\nsrq T domain=0\nqp xrc_initiator\narm S 1\nwindow W\nwindow V type=2\n";
+    assert_eq!(parse("a", text).unwrap()[0].needs, ["srq", "xrc", "srq_limit", "window_1", "window_2"]);
 }

@@ -20,18 +20,27 @@ impl Core {
             Err(TryLockError::Poisoned(place)) => place.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let worker = place.as_mut()?;
-        let busy = worker.poll_once();
-        if worker.is_stopping() {
-            worker.flush();
-            *place = None;
-        }
-        Some(busy)
+        poll(&mut place)
+    }
+
+    /// As [`poll_once`](Self::poll_once), but waits for its turn while another thread is at it.
+    fn poll_in_turn(&self) -> Option<bool> {
+        poll(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn take(&self) -> Option<Worker> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+fn poll(place: &mut Option<Worker>) -> Option<bool> {
+    let worker = place.as_mut()?;
+    let busy = worker.poll_once();
+    if worker.is_stopping() {
+        worker.flush();
+        *place = None;
+    }
+    Some(busy)
 }
 
 /// A worker that its callers drive: for programs that run to completion on one thread. Any thread may drive it, one at
@@ -56,6 +65,11 @@ impl DrivenWorker {
     /// Polls once. True when there was something to do; false also while another thread drives.
     pub fn poll_once(&self) -> bool {
         self.handle.shared.core.get().and_then(Core::poll_once).unwrap_or(false)
+    }
+
+    /// As [`poll_once`](Self::poll_once), but waits for its turn while another thread drives.
+    pub fn poll_in_turn(&self) -> bool {
+        self.handle.shared.core.get().and_then(Core::poll_in_turn).unwrap_or(false)
     }
 
     /// Speaks to it.

@@ -96,17 +96,7 @@ impl Remote {
 
     /// Where both ends are: `target` is the device's address on the link of `port`.
     pub fn place(&self, port: &mut RawPort, target: IpAddr) -> Result<Place, Failure> {
-        let device_mac = port
-            .resolve(target, || std::thread::sleep(Duration::from_micros(50)))
-            .map_err(|why| Failure::setup(format!("the device is not found: {why}")))?;
-        let ours = port.addresses();
-        let pair = |v4: bool| {
-            let fits = |address: &&IpAddr| address.is_ipv4() == v4 && !Gid::from(**address).is_link_local();
-            let theirs = [target].into_iter().chain(self.info.addresses.iter().copied());
-            let theirs = theirs.into_iter().find(|address| fits(&address))?;
-            Some((Gid::from(*ours.iter().find(fits)?), Gid::from(theirs)))
-        };
-        Ok(Place { device_mac, v4: pair(true), v6: pair(false) })
+        place(port, target, &self.info.addresses)
     }
 
     fn exchange(&mut self, call: &DeviceCall, idle: &mut dyn FnMut()) -> io::Result<Answer> {
@@ -151,4 +141,19 @@ impl Target for Remote {
     fn offers(&self) -> &[String] {
         &self.info.offers
     }
+}
+
+/// Where both ends are: `target` is the device's address on the link of `port`, `others` its further ones.
+pub fn place(port: &mut RawPort, target: IpAddr, others: &[IpAddr]) -> Result<Place, Failure> {
+    let device_mac = port
+        .resolve(target, || std::thread::sleep(Duration::from_micros(50)))
+        .map_err(|why| Failure::setup(format!("the device is not found: {why}")))?;
+    let ours = port.addresses();
+    let pair = |v4: bool| {
+        let fits = |address: &&IpAddr| address.is_ipv4() == v4 && !Gid::from(**address).is_link_local();
+        let theirs = [target].into_iter().chain(others.iter().copied());
+        let theirs = theirs.into_iter().find(|address| fits(&address))?;
+        Some((Gid::from(*ours.iter().find(fits)?), Gid::from(theirs)))
+    };
+    Ok(Place { device_mac, v4: pair(true), v6: pair(false) })
 }

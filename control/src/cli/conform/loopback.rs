@@ -1,18 +1,24 @@
-//! The device under test in this process: an endpoint of ours at the other end of a pair of rings.
+//! The device under test in this process: an endpoint of ours at the other end of a pair of rings. Its time and the peer's is one that
+//! goes by hand, and only when nothing is left to do: a busy machine makes nothing late.
 
 use super::agent::Agent;
 use super::run::{Place, Target};
 use crate::cli::failure::Failure;
 use conform::{CallError, DeviceCall, DeviceInfo, Reply};
-use rockhopper::{Endpoint, RawPort, RingPair};
+use rockhopper::{Endpoint, Hand, RawPort, RingPair};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use wire::Gid;
+
+/// How much time passes at once when nothing happens: less than any time that a rule is about.
+const STEP: Duration = Duration::from_micros(20);
 
 /// An endpoint of ours and its agent.
 pub struct Loopback {
     endpoint: Endpoint,
     agent: Agent,
+    hand: Hand,
     pub info: DeviceInfo,
 }
 
@@ -22,7 +28,11 @@ impl Target for Loopback {
     }
 
     fn drive(&mut self) -> bool {
-        self.endpoint.poll_once()
+        self.endpoint.poll_in_turn()
+    }
+
+    fn rest(&mut self, most: Duration) {
+        self.hand.advance(STEP.min(most).as_nanos() as u64);
     }
 
     fn offers(&self) -> &[String] {
@@ -32,7 +42,7 @@ impl Target for Loopback {
 
 /// The peer's port and the device, which know each other's addresses.
 pub fn open() -> Result<(RawPort, Loopback, Place), Failure> {
-    let (mut port, endpoint) = RawPort::beside(&RingPair::default())?;
+    let (mut port, endpoint, hand) = RawPort::beside_by_hand(&RingPair::default())?;
     let device = endpoint.device(0).ok_or_else(|| Failure::setup("the loopback has no device"))?;
     let mac = device.query_port().map_err(Failure::setup)?.mac;
     let mut agent = Agent::new(device);
@@ -58,11 +68,11 @@ pub fn open() -> Result<(RawPort, Loopback, Place), Failure> {
         });
         while !found.load(Ordering::Acquire) {
             port.receive(&mut Vec::new());
-            std::thread::sleep(std::time::Duration::from_micros(50));
+            std::thread::sleep(Duration::from_micros(50));
         }
         finding.join()
     })
     .map_err(|_| Failure::setup("the device's thread panicked"))?
     .map_err(|why| Failure::setup(format!("the device does not find the peer: {why:?}")))?;
-    Ok((port, Loopback { endpoint, agent, info: told }, place))
+    Ok((port, Loopback { endpoint, agent, hand, info: told }, place))
 }

@@ -1,6 +1,7 @@
 //! `rockhopper conform`: a scripted peer holds a device to the rules, one by one.
 
 mod agent;
+pub(super) mod given;
 pub(super) mod link;
 mod loopback;
 mod report;
@@ -10,7 +11,7 @@ use super::ConformArgs;
 use super::failure::Failure;
 use super::out::say;
 use super::stop;
-use conform::{Rule, Settings, Verdict};
+use conform::{Rule, RuleReport, Settings, Verdict};
 use rockhopper::{Config, RawPort};
 use run::{Place, Runner, Target};
 use std::path::Path;
@@ -33,8 +34,11 @@ pub fn run(args: &ConformArgs, json: bool) -> Result<(), Failure> {
             let name = device.info.name.clone();
             play(args, json, &rules, &mut port, &mut device, place, &name)
         }
+        (false, Some(target), None, Some(config)) if !args.given.qp.is_empty() => {
+            given::run(args, json, &rules, target, &Config::load(config)?)
+        }
         (false, Some(_), ..) => Err(Failure::setup(
-            "a target also needs --agent ADDRESS:PORT, where its device agent listens, and --config FILE, which describes our port",
+            "a target also needs --config FILE, which describes our port, and either --agent ADDRESS:PORT, where its device agent listens, or --qp and --psn of a queue pair that is connected to us",
         )),
         _ => Err(Failure::setup(
             "say which device to test: --loopback for an endpoint in this process, or --target with --agent and --config",
@@ -114,34 +118,52 @@ fn play<T: Target>(
     device: &str,
 ) -> Result<(), Failure> {
     let stop = stop::on_signal()?;
-    let patience = Settings::default();
-    let settings = Settings {
-        stretch: args.stretch,
-        tail_ns: patience.tail_ns * u64::from(args.stretch),
-        patience_ns: patience.patience_ns * u64::from(args.stretch),
-        ..patience
-    };
-    let mut runner = Runner { port, target, place, settings };
+    let mut runner = Runner { port, target, place, settings: settings(args), held_up_ns: 0 };
     let mut reports = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         if stop.is_stopped() {
             return Err(Failure::Interrupted);
         }
         let report = runner.play(rule, index);
-        if !json {
-            report::tell(&report, args.verbose);
-        }
-        if let Some(directory) = args.pcapng.as_deref().filter(|_| report.verdict == Verdict::Failed) {
-            report::save(directory, &report)?;
-        }
+        tell(args, json, &report)?;
         reports.push(report);
     }
-    let failed = report::count(&reports, Verdict::Failed);
+    finish(json, device, &reports)
+}
+
+fn settings(args: &ConformArgs) -> Settings {
+    settings_of(args.stretch)
+}
+
+fn settings_of(stretch: u32) -> Settings {
+    let patience = Settings::default();
+    Settings {
+        stretch,
+        tail_ns: patience.tail_ns * u64::from(stretch),
+        patience_ns: patience.patience_ns * u64::from(stretch),
+        ..patience
+    }
+}
+
+/// Tells of one rule as it is done.
+fn tell(args: &ConformArgs, json: bool, report: &RuleReport) -> Result<(), Failure> {
+    if !json {
+        report::tell(report, args.verbose);
+    }
+    match args.pcapng.as_deref() {
+        Some(directory) if report.verdict == Verdict::Failed => report::save(directory, report),
+        _ => Ok(()),
+    }
+}
+
+/// The account of the whole run, and its exit status.
+fn finish(json: bool, device: &str, reports: &[RuleReport]) -> Result<(), Failure> {
+    let failed = report::count(reports, Verdict::Failed);
     if json {
-        say(report::json(device, &reports));
+        say(report::json(device, reports));
     } else {
-        let [passed, open, skipped] = [Verdict::Passed, Verdict::Open, Verdict::Skipped]
-            .map(|verdict| report::count(&reports, verdict));
+        let [passed, open, skipped] =
+            [Verdict::Passed, Verdict::Open, Verdict::Skipped].map(|verdict| report::count(reports, verdict));
         say(format_args!(
             "{device}: {passed} rules passed, {failed} failed, {open} left open by the facts, {skipped} skipped"
         ));

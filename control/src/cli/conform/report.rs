@@ -2,7 +2,7 @@
 
 use crate::cli::failure::Failure;
 use crate::cli::out::say;
-use conform::{Direction, LoggedPacket, RuleReport, Verdict};
+use conform::{Direction, LoggedPacket, Rule, RuleReport, Verdict};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -20,9 +20,22 @@ pub fn count(reports: &[RuleReport], verdict: Verdict) -> usize {
     reports.iter().filter(|report| report.verdict == verdict).count()
 }
 
+/// A rule that was not played to its end.
+pub fn empty(rule: &Rule, verdict: Verdict, why: String) -> RuleReport {
+    RuleReport {
+        id: rule.id.clone(),
+        title: rule.title.clone(),
+        fact: rule.fact.clone(),
+        verdict,
+        why,
+        by_time: false,
+        packets: Vec::new(),
+    }
+}
+
 /// One rule as text, with its packets when they matter.
 pub fn tell(report: &RuleReport, verbose: bool) {
-    let RuleReport { id, title, fact, verdict, why, packets } = report;
+    let RuleReport { id, title, fact, verdict, why, packets, .. } = report;
     if *verdict == Verdict::Passed && !verbose {
         return;
     }

@@ -1,6 +1,6 @@
 //! What names and signs in a script stand for while a rule is played.
 
-use crate::script::{Cond, Expr, Field};
+use crate::script::{BEFORE, Cond, Expr, Field};
 use std::collections::BTreeMap;
 use wire::{Gid, Mac, Mtu, Psn, Qpn, Service};
 
@@ -20,6 +20,8 @@ pub(crate) struct QpContext {
     pub peer_gid: Gid,
     /// Messages of the device that the peer has seen whole: the MSN of the peer's answers unless the script says another.
     pub msn: u32,
+    /// What the device's MSNs are counted from.
+    pub first_msn: u32,
     /// The newest PSN of the device that was counted.
     pub newest: Option<Psn>,
 }
@@ -29,8 +31,12 @@ pub(crate) struct QpContext {
 pub(crate) struct Context {
     pub device_mac: Mac,
     pub peer_mac: Mac,
-    /// Regions: address and key.
+    /// Regions: address and key; those before the last registration under names that end in [`BEFORE`].
     pub regions: BTreeMap<String, (u64, u32)>,
+    /// Windows: address and key; those before the last bind under names that end in [`BEFORE`].
+    pub windows: BTreeMap<String, (u64, u32)>,
+    /// Numbers of XRC SRQs.
+    pub srqs: BTreeMap<String, u32>,
     pub qps: BTreeMap<String, QpContext>,
 }
 
@@ -46,8 +52,22 @@ impl Context {
         value & mask
     }
 
+    /// A region has been made, or registered under another key.
+    pub fn keep_region(&mut self, name: &str, addr: u64, rkey: u32) {
+        keep(&mut self.regions, name, (addr, rkey));
+    }
+
+    /// A window has been made or bound.
+    pub fn keep_window(&mut self, name: &str, addr: u64, rkey: u32) {
+        keep(&mut self.windows, name, (addr, rkey));
+    }
+
     fn named(&self, field: Field, name: &str) -> u64 {
-        match (self.regions.get(name), self.qps.get(name), field) {
+        if let (Field::Srqn, Some(srqn)) = (field, self.srqs.get(name)) {
+            return (*srqn).into();
+        }
+        let memory = self.regions.get(name).or_else(|| self.windows.get(name));
+        match (memory, self.qps.get(name), field) {
             (_, Some(qp), Field::DestQp) => qp.device_qpn.value().into(),
             (_, Some(qp), _) => qp.peer_qpn.value().into(),
             (Some((_, key)), _, Field::RKey | Field::Inv) => (*key).into(),
@@ -81,5 +101,11 @@ impl Context {
         };
         let ranges: Vec<String> = cond.ranges.iter().map(word).collect();
         format!("{}{}", if cond.negated { "anything but " } else { "" }, ranges.join(" or "))
+    }
+}
+
+fn keep(all: &mut BTreeMap<String, (u64, u32)>, name: &str, new: (u64, u32)) {
+    if let Some(old) = all.insert(name.to_owned(), new) {
+        all.insert(format!("{name}{BEFORE}"), old);
     }
 }

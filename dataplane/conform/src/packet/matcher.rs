@@ -133,10 +133,10 @@ pub(crate) fn mismatch(
         let Some(value) = arrived.value(*field) else {
             return Some(format!("it has no {}", field.name()));
         };
-        let shifted = if *field == Field::Psn {
-            Psn::new(value as u32).add(n.wrapping_neg()).value().into()
-        } else {
-            value
+        let shifted = match field {
+            Field::Psn => Psn::new(value as u32).add(n.wrapping_neg()).value().into(),
+            Field::Msn => value.wrapping_sub(qp.first_msn.into()) & 0xFF_FFFF,
+            _ => value,
         };
         if !context.holds(*field, cond, first, shifted) {
             return Some(format!(

@@ -3,7 +3,7 @@
 use super::{Action, Player, Progress};
 use crate::device::{CallError, Completion, DeviceCall, Piece, Reply, Side, Work, from_hex, to_hex};
 use crate::packet::{QpContext, matcher};
-use crate::script::{CompleteSpec, Data, Field, PieceSpec, QpSetup, StepKind, WorkSpec};
+use crate::script::{CompleteSpec, Data, Field, PieceSpec, QpSetup, Queue, SrqSetup, StepKind, WorkSpec};
 use wire::{Mtu, Psn, Qpn, Service};
 
 impl Player {
@@ -31,14 +31,26 @@ impl Player {
             StepKind::Region(region, fill) => write(&region.name, 0, fill.as_ref().unwrap_or(&Data::EMPTY)),
             StepKind::Qp(setup) if self.now.count == 0 => DeviceCall::Qp {
                 name: setup.name.clone(),
-                service: service(setup.service).into(),
+                service: service(setup.service, setup.initiator).into(),
                 pd: setup.pd,
                 srq: setup.srq.clone(),
+                domain: setup.domain,
             },
             StepKind::Qp(setup) => self.modify(&setup.name, &setup.state)?,
             StepKind::Modify { qp, state } => self.modify(qp, state)?,
-            StepKind::Receive { qp, id, pieces, .. } => {
+            StepKind::Srq(SrqSetup { name, depth, pd, domain }) => {
+                DeviceCall::Srq { name: name.clone(), depth: *depth, pd: *pd, domain: *domain }
+            }
+            StepKind::Window { name, kind, pd } => {
+                DeviceCall::Window { name: name.clone(), kind: *kind, pd: *pd }
+            }
+            StepKind::Arm { srq, limit } => DeviceCall::Arm { srq: srq.clone(), limit: *limit },
+            StepKind::Limit { srq, .. } => DeviceCall::Limit { srq: srq.clone() },
+            StepKind::Receive { queue: Queue::Qp(qp), id, pieces, .. } => {
                 DeviceCall::Receive { qp: qp.clone(), id: *id, pieces: self::pieces(pieces) }
+            }
+            StepKind::Receive { queue: Queue::Srq(srq), id, pieces, .. } => {
+                DeviceCall::ReceiveShared { srq: srq.clone(), id: *id, pieces: self::pieces(pieces) }
             }
             StepKind::Post { qp, work, .. } => {
                 DeviceCall::Post { qp: qp.clone(), work: Box::new(self.work(qp, work)) }
@@ -52,7 +64,7 @@ impl Player {
                 DeviceCall::Read { region: region.clone(), offset: *offset, len: data.len() }
             }
             StepKind::Fill { region, offset, data } => write(region, *offset, data),
-            StepKind::Deregister { region } => DeviceCall::Deregister { region: region.clone() },
+            StepKind::Deregister { region, .. } => DeviceCall::Deregister { region: region.clone() },
             StepKind::State { qp, .. } => DeviceCall::State { qp: qp.clone() },
             StepKind::Send(_)
             | StepKind::Expect(_)
@@ -65,11 +77,35 @@ impl Player {
     fn judge(&mut self, now: u64, kind: &StepKind, reply: Reply) -> Progress {
         match (kind, reply) {
             (StepKind::Region(region, fill), Reply::Region { addr, rkey }) => {
-                self.context.regions.insert(region.name.clone(), (addr, rkey));
+                self.context.keep_region(&region.name, addr, rkey);
                 self.now.count = 1;
                 if fill.is_some() { Progress::Again } else { Progress::Next }
             }
             (StepKind::Qp(setup), Reply::Qp { qpn }) => self.made(setup, qpn),
+            (StepKind::Srq(setup), Reply::Srq { srqn }) => {
+                self.context.srqs.insert(setup.name.clone(), srqn);
+                Progress::Next
+            }
+            (StepKind::Window { name, .. }, Reply::Window { addr, rkey }) => {
+                self.context.keep_window(name, addr, rkey);
+                Progress::Next
+            }
+            (StepKind::Post { work, .. }, Reply::Window { addr, rkey }) => {
+                if let Some(name) = &work.window {
+                    self.context.keep_window(name, addr, rkey);
+                }
+                Progress::Next
+            }
+            (StepKind::Post { work, .. }, Reply::Region { addr, rkey }) => {
+                if let Some(name) = &work.region {
+                    self.context.keep_region(name, addr, rkey);
+                }
+                Progress::Next
+            }
+            (StepKind::Limit { limit, .. }, Reply::Limit(found)) if *limit == found => Progress::Next,
+            (StepKind::Limit { srq, limit }, Reply::Limit(found)) => {
+                self.again(now, None, format!("the limit of {srq} is {found}, not {limit}"))
+            }
             (StepKind::Complete(spec), Reply::Completions(new)) => {
                 self.keep(&spec.qp, spec.side, new);
                 self.complete(now, spec)
@@ -137,6 +173,7 @@ impl Player {
             device_gid,
             peer_gid,
             msn: 0,
+            first_msn: self.peer.first_msn,
             newest: None,
         };
         self.context.qps.insert(setup.name.clone(), qp);
@@ -163,10 +200,16 @@ impl Player {
             pieces: pieces(&spec.pieces),
             at: self.context.plain(Field::Va, spec.at.as_ref()),
             key: self.context.plain(Field::RKey, spec.key.as_ref()) as u32,
+            len: spec.len,
+            plt: spec.plt,
+            sel: spec.sel,
+            srqn: spec.srqn,
             imm: spec.imm,
             swap: spec.swap,
             compare: spec.compare,
             region: spec.region.clone(),
+            window: spec.window.clone(),
+            access: spec.access.clone(),
             fence: spec.fence,
             solicited: spec.solicited,
             unsignaled: spec.unsignaled,
@@ -223,7 +266,12 @@ fn told(completion: &Completion) -> String {
 }
 
 fn may_be_refused(kind: &StepKind) -> bool {
-    matches!(kind, StepKind::Receive { refused: true, .. } | StepKind::Post { refused: true, .. })
+    matches!(
+        kind,
+        StepKind::Receive { refused: true, .. }
+            | StepKind::Post { refused: true, .. }
+            | StepKind::Deregister { refused: true, .. }
+    )
 }
 
 fn pieces(specs: &[PieceSpec]) -> Vec<Piece> {
@@ -235,8 +283,9 @@ fn write(region: &str, offset: u64, data: &Data) -> DeviceCall {
     DeviceCall::Write { region: region.to_owned(), offset, bytes: to_hex(&data.bytes()) }
 }
 
-fn service(service: Service) -> &'static str {
+fn service(service: Service, initiator: bool) -> &'static str {
     match service {
+        Service::Xrc if initiator => "xrc_initiator",
         Service::Uc => "uc",
         Service::Ud => "ud",
         Service::Xrc => "xrc",

@@ -27,6 +27,8 @@ pub struct Peer {
     /// Number of the peer's first queue pair; further ones follow. Give each rule numbers of its own, so that what a device
     /// still sends for an earlier rule is not taken for this one's.
     pub first_qpn: Qpn,
+    /// Messages that the device's queue pair had counted before: MSNs of scripts are counted from here. 0 for a new one.
+    pub first_msn: u32,
 }
 
 /// How patient a player is.
@@ -88,17 +90,26 @@ pub struct Player {
     steps: VecDeque<Step>,
     /// What the present step has done already.
     now: Present,
-    inbox: VecDeque<(u64, Vec<u8>)>,
+    inbox: VecDeque<Arrival>,
     completions: BTreeMap<(String, Side), VecDeque<Completion>>,
     attributes: BTreeMap<String, QpAttributes>,
     reply: Option<Result<Reply, CallError>>,
     calling: bool,
     began_ns: Option<u64>,
-    /// When the last packet was sent or taken: what `after` counts from.
+    /// When the last packet was sent, or the last that was taken came at the earliest: what `after` counts from.
     last_event_ns: u64,
     chosen: Option<String>,
     verdict: Option<(Verdict, String)>,
+    by_time: bool,
     log: Vec<LoggedPacket>,
+}
+
+/// A packet of the device, and when it came: after the one time, by the other.
+#[derive(Clone)]
+struct Arrival {
+    since_ns: u64,
+    at_ns: u64,
+    bytes: Vec<u8>,
 }
 
 /// How far the present step is.
@@ -110,6 +121,8 @@ struct Present {
     count: u32,
     /// When to ask the device again.
     ask_ns: u64,
+    /// Its time is over, and the port was to be looked at once more.
+    last_look: bool,
 }
 
 impl Player {
@@ -119,6 +132,8 @@ impl Player {
         let line = steps.back().map_or(rule.place.1, |step| step.line);
         let qps = steps.iter().filter_map(|step| match &step.kind {
             StepKind::Qp(setup) => Some(setup.name.clone()),
+            // An XRC SRQ has a completion queue of its own.
+            StepKind::Srq(setup) if setup.domain.is_some() => Some(setup.name.clone()),
             _ => None,
         });
         let drains: Vec<Step> = qps.map(|qp| Step { line, kind: StepKind::Drain { qp } }).collect();
@@ -136,6 +151,8 @@ impl Player {
                 device_mac: peer.device_mac,
                 peer_mac: peer.mac,
                 regions: BTreeMap::new(),
+                windows: BTreeMap::new(),
+                srqs: BTreeMap::new(),
                 qps: BTreeMap::new(),
             },
             steps,
@@ -149,17 +166,19 @@ impl Player {
             last_event_ns: 0,
             chosen: None,
             verdict: None,
+            by_time: false,
             log: Vec::new(),
         }
     }
 
-    /// Takes in a frame that arrived. Frames for others are ignored.
-    pub fn on_packet(&mut self, now_ns: u64, frame: &[u8]) {
+    /// Takes in a frame that arrived after `since_ns`, when the port was looked at last, and by `now_ns`: where a time is judged,
+    /// the device has the benefit of the doubt. Frames for others are ignored.
+    pub fn on_packet(&mut self, since_ns: u64, now_ns: u64, frame: &[u8]) {
         let Some(qp) = self.addressee(frame) else { return };
         let words = self.words(frame, true, &qp);
         self.log(now_ns, Direction::FromDevice, frame, words);
         self.count_message(frame, &qp);
-        self.inbox.push_back((now_ns, frame.to_vec()));
+        self.inbox.push_back(Arrival { since_ns, at_ns: now_ns, bytes: frame.to_vec() });
     }
 
     /// Takes in the agent's answer to the last [`Action::Call`].
@@ -224,6 +243,7 @@ impl Player {
             fact: self.rule.fact,
             verdict,
             why,
+            by_time: self.by_time,
             packets: self.log,
         }
     }

@@ -1,6 +1,6 @@
 //! The steps that are about packets.
 
-use super::{Action, Player, Progress};
+use super::{Action, Arrival, Player, Progress};
 use crate::packet::matcher::{self, Arrived};
 use crate::packet::{QpContext, build, describe};
 use crate::script::{Branch, ExpectSpec, SendSpec, Step, StepKind};
@@ -21,10 +21,10 @@ impl Player {
     pub(super) fn expect(&mut self, now: u64, spec: &ExpectSpec) -> Progress {
         let Some(qp) = self.context.qps.get(&spec.qp).cloned() else { return no_qp(&spec.qp) };
         while self.now.count < spec.times {
-            let Some((at, bytes)) = self.inbox.front().cloned() else {
+            let Some(arrival) = self.inbox.front().cloned() else {
                 let deadline = self.deadline(spec.within_ns);
-                if now < deadline {
-                    return Progress::Act(Action::Wait(deadline));
+                if let Some(look) = self.look(now, deadline) {
+                    return look;
                 }
                 let waited = (deadline - self.now.began_ns.unwrap_or(deadline)) / 1_000_000;
                 return Progress::Fail(format!(
@@ -33,36 +33,48 @@ impl Player {
                 ));
             };
             // What lies in the inbox was parsed when it came.
-            let Some(arrived) = Arrived::parse(&bytes) else {
+            let bytes = &arrival.bytes;
+            let Some(arrived) = Arrived::parse(bytes) else {
                 return Progress::Fail("a packet went bad".into());
             };
             if let Some(what) = matcher::unlawful(&arrived, &self.context, &qp) {
-                return Progress::Fail(format!("{}: {what}", self.words(&bytes, true, &qp)));
+                return Progress::Fail(format!("{}: {what}", self.words(bytes, true, &qp)));
             }
             if spec.coalesced && matcher::is_earlier_ack(&arrived, spec, &self.context, &qp) {
                 self.inbox.pop_front();
                 continue;
             }
             if let Some(what) = matcher::mismatch(&arrived, spec, self.now.count, &self.context, &qp) {
-                let words = self.words(&bytes, true, &qp);
+                let words = self.words(bytes, true, &qp);
                 return Progress::Fail(format!(
                     "{} was expected, but {words} came: {what}",
                     self.wanted(spec, &qp)
                 ));
             }
-            if let Some(why) = self.too_soon_or_late(at, spec) {
-                return Progress::Fail(format!("{} came {why}", self.words(&bytes, true, &qp)));
+            if let Some(why) = self.too_soon_or_late(&arrival, spec) {
+                self.by_time = true;
+                return Progress::Fail(format!("{} came {why}", self.words(bytes, true, &qp)));
             }
             self.inbox.pop_front();
-            self.last_event_ns = at;
+            self.last_event_ns = self.last_event_ns.max(arrival.since_ns);
             self.now.count += 1;
         }
         Progress::Next
     }
 
-    fn too_soon_or_late(&self, at: u64, spec: &ExpectSpec) -> Option<String> {
-        let began = self.now.began_ns.unwrap_or(at);
-        let since = at.saturating_sub(self.last_event_ns);
+    /// Waits for a time; when it has come, looks for packets once more: nobody may have looked shortly before. Then `None`.
+    fn look(&mut self, now: u64, end: u64) -> Option<Progress> {
+        if now >= end && std::mem::replace(&mut self.now.last_look, true) {
+            return None;
+        }
+        Some(Progress::Act(Action::Wait(end.max(now))))
+    }
+
+    /// Whatever the exact time was at which it came: nobody knows it better than between two looks at the port.
+    fn too_soon_or_late(&self, arrival: &Arrival, spec: &ExpectSpec) -> Option<String> {
+        let (earliest, latest) = (arrival.since_ns, arrival.at_ns);
+        let began = self.now.began_ns.unwrap_or(latest);
+        let since = latest.saturating_sub(self.last_event_ns);
         if since < spec.after_ns {
             return Some(format!(
                 "{} µs after the last packet, not before {}",
@@ -72,8 +84,9 @@ impl Player {
         }
         let late = spec
             .within_ns
-            .filter(|&within| at.saturating_sub(began) > within * u64::from(self.settings.stretch))?;
-        Some(format!("{} µs late: {} µs were allowed", (at - began - late) / 1000, late / 1000))
+            .map(|within| within * u64::from(self.settings.stretch))
+            .filter(|&within| earliest.saturating_sub(began) > within)?;
+        Some(format!("{} µs late: {} µs were allowed", (earliest - began - late) / 1000, late / 1000))
     }
 
     pub(super) fn deadline(&self, within_ns: Option<u64>) -> u64 {
@@ -85,7 +98,9 @@ impl Player {
     }
 
     pub(super) fn silence(&mut self, now: u64, length: u64) -> Progress {
-        if let Some((_, bytes)) = self.inbox.front() {
+        let end = self.end_of(now, length);
+        // What came when it was over, or may have, is the next step's.
+        if let Some(Arrival { bytes, .. }) = self.inbox.front().filter(|arrival| arrival.at_ns < end) {
             let words = describe::describe(bytes);
             let words = match self.addressee(bytes) {
                 Some(qp) => self.words(bytes, true, &qp),
@@ -93,24 +108,24 @@ impl Player {
             };
             return Progress::Fail(format!("silence was expected, but {words} came"));
         }
-        self.until(now, length)
+        self.look(now, end).unwrap_or(Progress::Next)
     }
 
     pub(super) fn wait(&mut self, now: u64, length: u64) -> Progress {
-        self.inbox.clear();
-        self.until(now, length)
+        let end = self.end_of(now, length);
+        self.inbox.retain(|arrival| arrival.at_ns >= end);
+        self.look(now, end).unwrap_or(Progress::Next)
     }
 
-    fn until(&self, now: u64, length: u64) -> Progress {
-        let end = self.now.began_ns.unwrap_or(now) + length * u64::from(self.settings.stretch);
-        if now < end { Progress::Act(Action::Wait(end)) } else { Progress::Next }
+    fn end_of(&self, now: u64, length: u64) -> u64 {
+        self.now.began_ns.unwrap_or(now) + length * u64::from(self.settings.stretch)
     }
 
     /// Takes the branch that the next packet fits, or one that begins with silence when none comes.
     pub(super) fn choose(&mut self, now: u64, branches: &[Branch]) -> Progress {
         let fits = |branch: &&Branch| match (branch.steps.first().map(|step| &step.kind), self.inbox.front())
         {
-            (Some(StepKind::Expect(spec)), Some((_, bytes))) => {
+            (Some(StepKind::Expect(spec)), Some(Arrival { bytes, .. })) => {
                 let qp = self.context.qps.get(&spec.qp);
                 let arrived = Arrived::parse(bytes);
                 qp.zip(arrived).is_some_and(|(qp, arrived)| {
@@ -127,9 +142,12 @@ impl Player {
         let deadline = began + silent.map_or(self.settings.patience_ns, |(_, length)| length);
         let chosen = match branches.iter().find(fits) {
             Some(branch) => branch,
-            None if self.inbox.is_empty() && now < deadline => return Progress::Act(Action::Wait(deadline)),
+            None if self.inbox.is_empty() && !self.now.last_look => {
+                self.now.last_look = now >= deadline;
+                return Progress::Act(Action::Wait(deadline.max(now)));
+            }
             None => match silent {
-                Some((branch, _)) if self.inbox.is_empty() => branch,
+                Some((branch, _)) if self.inbox.iter().all(|arrival| arrival.at_ns >= deadline) => branch,
                 _ => return Progress::Fail(self.none_fits(branches)),
             },
         };
@@ -141,9 +159,11 @@ impl Player {
 
     fn none_fits(&self, branches: &[Branch]) -> String {
         let names: Vec<&str> = branches.iter().map(|branch| branch.name.as_str()).collect();
-        let came = self.inbox.front().map_or("nothing".into(), |(_, bytes)| match self.addressee(bytes) {
-            Some(qp) => self.words(bytes, true, &qp),
-            None => describe::describe(bytes),
+        let came = self.inbox.front().map_or("nothing".into(), |Arrival { bytes, .. }| {
+            match self.addressee(bytes) {
+                Some(qp) => self.words(bytes, true, &qp),
+                None => describe::describe(bytes),
+            }
         });
         format!("one of these was expected: {}; but {came} came", names.join("; "))
     }

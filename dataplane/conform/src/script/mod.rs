@@ -1,12 +1,15 @@
 //! Scripts: their types, and the way from text to them.
 
 mod fields;
+mod names;
 mod parse;
 mod steps;
 mod value;
 mod words;
+mod work;
 
 pub(crate) use fields::Field;
+pub(crate) use names::BEFORE;
 pub use parse::parse;
 pub(crate) use value::{Cond, Data, Expr};
 
@@ -66,8 +69,22 @@ pub(crate) enum StepKind {
     Silence(u64),
     /// Whatever comes for so long is let pass.
     Wait(u64),
+    Srq(SrqSetup),
+    Window {
+        name: String,
+        kind: u8,
+        pd: u8,
+    },
+    Arm {
+        srq: String,
+        limit: u32,
+    },
+    Limit {
+        srq: String,
+        limit: u32,
+    },
     Receive {
-        qp: String,
+        queue: Queue,
         id: u64,
         pieces: Vec<PieceSpec>,
         refused: bool,
@@ -98,6 +115,7 @@ pub(crate) enum StepKind {
     },
     Deregister {
         region: String,
+        refused: bool,
     },
     State {
         qp: String,
@@ -108,6 +126,23 @@ pub(crate) enum StepKind {
         state: String,
     },
     Either(Vec<Branch>),
+}
+
+/// Where a receive is posted.
+#[derive(Clone, Debug)]
+pub(crate) enum Queue {
+    Qp(String),
+    Srq(String),
+}
+
+/// A shared receive queue of the device.
+#[derive(Clone, Debug)]
+pub(crate) struct SrqSetup {
+    pub name: String,
+    pub depth: u32,
+    pub pd: u8,
+    /// Of an XRC SRQ.
+    pub domain: Option<u8>,
 }
 
 /// One of several things that a device may do.
@@ -122,8 +157,13 @@ pub(crate) struct Branch {
 pub(crate) struct QpSetup {
     pub name: String,
     pub service: wire::Service,
+    /// XRC: the sending half.
+    pub initiator: bool,
     pub pd: u8,
     pub srq: Option<String>,
+    pub domain: u8,
+    /// Words of its line that carry values: what the script does not leave to the defaults.
+    pub given: Vec<String>,
     pub state: String,
     pub v6: bool,
     pub attributes: QpAttributes,
@@ -218,10 +258,16 @@ pub(crate) struct WorkSpec {
     pub pieces: Vec<PieceSpec>,
     pub at: Option<Expr>,
     pub key: Option<Expr>,
+    pub len: u32,
+    pub plt: u8,
+    pub sel: u8,
+    pub srqn: Option<u32>,
     pub imm: u32,
     pub swap: u64,
     pub compare: u64,
     pub region: Option<String>,
+    pub window: Option<String>,
+    pub access: Vec<String>,
     pub fence: bool,
     pub solicited: bool,
     pub unsignaled: bool,

@@ -1,6 +1,7 @@
 //! Text into rules: the lines that make a rule up. What a single step says is read in `steps.rs`.
 
-use super::steps::{self, Names};
+use super::names::Names;
+use super::steps;
 use super::words::{Complaint, Words, one_of, unknown};
 use super::{Branch, Rule, ScriptError, Step, StepKind};
 
@@ -29,6 +30,10 @@ const LINES: &[&str] = &[
     "needs",
     "qp",
     "region",
+    "srq",
+    "window",
+    "arm",
+    "limit",
     "send",
     "expect",
     "silence",

@@ -1,12 +1,11 @@
 //! One line into one step.
 
 use super::fields::{Field, Nak, packet};
-use super::value::{Cond, Data, Expr, cond, data, expr, number, number_below, time};
-use super::words::{Complaint, Words, check_name, one_of, unknown};
-use super::{
-    Bend, CompleteSpec, ExpectSpec, Layer, OpcodeSpec, PieceSpec, QpSetup, SendSpec, StepKind, WorkSpec,
-};
-use crate::device::{QpAttributes, Region, Side};
+use super::names::{Names, QP};
+use super::value::{Cond, Data, Expr, cond, data, number, number_below, time};
+use super::words::{Complaint, Words, check_name, one_of};
+use super::{Bend, ExpectSpec, Layer, OpcodeSpec, QpSetup, SendSpec, StepKind, work};
+use crate::device::{QpAttributes, Region};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::Service;
 
@@ -23,10 +22,15 @@ pub(super) const ABILITIES: &[&str] = &[
     "post_flush",
     "atomic_write",
     "post_atomic_write",
-    "bind",
+    "srq",
+    "srq_limit",
+    "window_1",
+    "window_2",
+    "window_zero_based",
+    "window_key_byte",
 ];
 
-const SERVICES: &[&str] = &["rc", "uc", "ud", "xrc"];
+const SERVICES: &[&str] = &["rc", "uc", "ud", "xrc", "xrc_initiator"];
 const STATES: &[&str] = &["reset", "init", "rtr", "rts", "sqd", "sqe", "error"];
 const RIGHTS: &[&str] = &[
     "local_write",
@@ -38,104 +42,6 @@ const RIGHTS: &[&str] = &[
     "mw_bind",
     "zero_based",
 ];
-const STATUSES: &[&str] = &[
-    "success",
-    "loc_len_err",
-    "loc_qp_op_err",
-    "loc_prot_err",
-    "wr_flush_err",
-    "mw_bind_err",
-    "bad_resp_err",
-    "loc_access_err",
-    "rem_inv_req_err",
-    "rem_access_err",
-    "rem_op_err",
-    "retry_exc_err",
-    "rnr_retry_exc_err",
-    "rem_abort_err",
-    "fatal_err",
-    "general_err",
-];
-const OPS: &[&str] = &[
-    "send",
-    "send_imm",
-    "send_inv",
-    "write",
-    "write_imm",
-    "read",
-    "cmp_swap",
-    "fetch_add",
-    "atomic_write",
-    "flush",
-    "fast_register",
-    "local_invalidate",
-    "bind",
-];
-/// The queue pair of a rule that has one only.
-const QP: &str = "qp";
-
-/// Names that a rule has given.
-#[derive(Default)]
-pub(super) struct Names {
-    qps: Vec<String>,
-    regions: Vec<String>,
-}
-
-impl Names {
-    /// The queue pair that a line is about.
-    fn qp(&self, words: &mut Words, key: &'static str) -> Result<String, Complaint> {
-        let name = words.take(key).unwrap_or(QP);
-        if self.qps.iter().any(|known| known == name) {
-            return Ok(name.to_owned());
-        }
-        match &self.qps[..] {
-            [] => Err(Complaint("there is no queue pair yet: add a line like: qp rc".into())),
-            qps => Err(unknown("queue pair", name, &qps.iter().map(String::as_str).collect::<Vec<_>>())),
-        }
-    }
-
-    fn region(&self, name: &str) -> Result<String, Complaint> {
-        if self.regions.iter().any(|known| known == name) {
-            return Ok(name.to_owned());
-        }
-        match &self.regions[..] {
-            [] => {
-                Err(Complaint(format!("there is no region {name} yet: add a line like: region {name} 4096")))
-            }
-            regions => Err(unknown("region", name, &regions.iter().map(String::as_str).collect::<Vec<_>>())),
-        }
-    }
-
-    /// A place in a region: `A+16`.
-    fn place(&self, text: &str) -> Result<(String, u64), Complaint> {
-        let (name, offset) = text.split_once('+').unwrap_or((text, "0"));
-        Ok((self.region(name)?, number(offset)?))
-    }
-
-    /// Pieces of regions: `A+0:64,B+16:8`.
-    fn pieces(&self, words: &mut Words) -> Result<Vec<PieceSpec>, Complaint> {
-        let Some(text) = words.next_if(|word| word.contains(':')) else { return Ok(Vec::new()) };
-        let piece = |part: &str| {
-            let (place, len) = part.split_once(':').ok_or_else(|| {
-                Complaint(format!("{part:?} is no piece of memory: write REGION+OFFSET:LENGTH, like A+0:64"))
-            })?;
-            let (region, offset) = self.place(place)?;
-            Ok(PieceSpec { region, offset, len: number_below(len, 1 << 32)? as u32 })
-        };
-        text.split(',').map(piece).collect()
-    }
-
-    /// A value that may name a region or a queue pair.
-    fn known(&self, value: Expr) -> Result<Expr, Complaint> {
-        if let Expr::Named(name, _) = &value
-            && !self.qps.contains(name)
-        {
-            self.region(name)?;
-        }
-        Ok(value)
-    }
-}
-
 /// Reads a step by its first word.
 pub(super) fn read(first: &str, words: &mut Words, names: &mut Names) -> Result<StepKind, Complaint> {
     Ok(match first {
@@ -145,12 +51,12 @@ pub(super) fn read(first: &str, words: &mut Words, names: &mut Names) -> Result<
         "expect" => StepKind::Expect(Box::new(expect(words, names)?)),
         "silence" => StepKind::Silence(time(words.next("how long, like 20ms,")?)?),
         "wait" => StepKind::Wait(time(words.next("how long, like 20ms,")?)?),
-        "receive" => {
-            let (qp, id) = (names.qp(words, "qp")?, number(words.next("the number of the receive")?)?);
-            StepKind::Receive { qp, id, pieces: names.pieces(words)?, refused: words.flag("refused") }
-        }
-        "post" => post(words, names)?,
-        "complete" => complete(words, names)?,
+        "srq" => work::srq(words, names)?,
+        "window" => work::window(words, names)?,
+        "arm" | "limit" => work::limit(first, words, names)?,
+        "receive" => work::receive(words, names)?,
+        "post" => work::post(words, names)?,
+        "complete" => work::complete(words, names)?,
         "memory" | "fill" => {
             let (region, offset) = names.place(words.next("a place, like A+0,")?)?;
             let data = data(words.next("the bytes, like data[0..64],")?)?;
@@ -159,7 +65,10 @@ pub(super) fn read(first: &str, words: &mut Words, names: &mut Names) -> Result<
                 _ => StepKind::Memory { region, offset, data },
             }
         }
-        "deregister" => StepKind::Deregister { region: names.region(words.next("a region")?)? },
+        "deregister" => {
+            let region = names.region(words.next("a region")?)?;
+            StepKind::Deregister { region, refused: words.flag("refused") }
+        }
         "state" => {
             let states = words.next("a state")?.split('|');
             let states = states.map(|state| one_of("state", state, STATES).map(str::to_owned));
@@ -184,29 +93,38 @@ pub(super) fn needs(kind: &StepKind) -> Vec<&'static str> {
             };
             [service].into_iter().chain(setup.v6.then_some("ipv6")).collect()
         }
+        StepKind::Srq(setup) => vec![if setup.domain.is_some() { "xrc" } else { "srq" }],
+        StepKind::Arm { .. } | StepKind::Limit { .. } => vec!["srq_limit"],
+        StepKind::Window { kind, .. } => vec![if *kind == 1 { "window_1" } else { "window_2" }],
         StepKind::Region(region, _) if region.fast => vec!["fast"],
         StepKind::Deregister { .. } => vec!["deregister"],
         StepKind::Post { work, .. } if work.op == "flush" => vec!["post_flush"],
         StepKind::Post { work, .. } if work.op == "atomic_write" => vec!["post_atomic_write"],
-        StepKind::Post { work, .. } if work.op == "bind" => vec!["bind"],
         _ => Vec::new(),
     }
 }
 
-fn rights(text: &str) -> Result<Vec<String>, Complaint> {
+/// What is granted unless a line says what.
+pub(super) fn all_rights() -> Vec<String> {
+    RIGHTS[..4].iter().map(|right| (*right).to_owned()).collect()
+}
+
+pub(super) fn rights(text: &str) -> Result<Vec<String>, Complaint> {
     let all = text.split(',').filter(|word| *word != "none");
     all.map(|word| one_of("right", word, RIGHTS).map(str::to_owned)).collect()
 }
 
 fn qp(words: &mut Words, names: &mut Names) -> Result<StepKind, Complaint> {
-    let service = match one_of("service", words.next("the service, like rc,")?, SERVICES)? {
+    let kind = one_of("service", words.next("the service, like rc,")?, SERVICES)?;
+    let service = match kind {
         "uc" => Service::Uc,
         "ud" => Service::Ud,
-        "xrc" => Service::Xrc,
+        "xrc" | "xrc_initiator" => Service::Xrc,
         _ => Service::Rc,
     };
     let name = words.take("name").unwrap_or(QP).to_owned();
     check_name(&name)?;
+    let given = words.names();
     let small = |limit| move |text: &str| number_below(text, limit).map(|value| value as u8);
     let psn = |text: &str| number_below(text, 1 << 24).map(|value| value as u32);
     let mtu = words.take_as("mtu", |text| {
@@ -236,17 +154,29 @@ fn qp(words: &mut Words, names: &mut Names) -> Result<StepKind, Complaint> {
     let v6 = words.take_as("ip", |text| one_of("version of IP", text, &["4", "6"]))? == Some("6");
     let state = words.take_as("state", |text| one_of("state", text, STATES))?.unwrap_or("rts").to_owned();
     let pd = words.take_as("pd", small(4))?.unwrap_or(0);
-    let srq = words.take("srq").map(str::to_owned);
+    let srq = words.take_as("srq", |text| names.srq(text))?;
+    let domain = words.take_as("domain", small(4))?.unwrap_or(0);
     names.qps.push(name.clone());
-    Ok(StepKind::Qp(Box::new(QpSetup { name, service, pd, srq, state, v6, attributes })))
+    let initiator = kind == "xrc_initiator";
+    Ok(StepKind::Qp(Box::new(QpSetup {
+        name,
+        service,
+        initiator,
+        pd,
+        srq,
+        domain,
+        given,
+        state,
+        v6,
+        attributes,
+    })))
 }
 
 fn region(words: &mut Words, names: &mut Names) -> Result<StepKind, Complaint> {
     let name = words.next("the name of the region")?.to_owned();
     check_name(&name)?;
     let len = number_below(words.next("the length of the region")?, (64 << 20) + 1)?;
-    let all = || RIGHTS[..4].iter().map(|right| (*right).to_owned()).collect();
-    let access = words.take_as("access", rights)?.unwrap_or_else(all);
+    let access = words.take_as("access", rights)?.unwrap_or_else(all_rights);
     let pd = words.take_as("pd", |text| number_below(text, 4))?.unwrap_or(0) as u8;
     let fill = words.take_as("fill", data)?;
     let fast = words.flag("fast");
@@ -415,50 +345,4 @@ fn expect(words: &mut Words, names: &Names) -> Result<ExpectSpec, Complaint> {
         after_ns: words.take_as("after", time)?.unwrap_or(0),
         coalesced: words.flag("coalesced"),
     })
-}
-
-fn post(words: &mut Words, names: &Names) -> Result<StepKind, Complaint> {
-    let qp = names.qp(words, "qp")?;
-    let op = one_of("operation", words.next("the operation, like send,")?, OPS)?.to_owned();
-    let id = number(words.next("the number of the request")?)?;
-    let refused = words.flag("refused");
-    let value = |text: &str| names.known(expr(text)?);
-    let small = |text: &str| number_below(text, 1 << 32).map(|value| value as u32);
-    let work = WorkSpec {
-        op,
-        id,
-        pieces: names.pieces(words)?,
-        at: words.take_as("at", value)?,
-        key: words.take_as("key", value)?,
-        imm: words.take_as("imm", small)?.unwrap_or(0),
-        swap: words.take_as("swap", number)?.or(words.take_as("add", number)?).unwrap_or(0),
-        compare: words.take_as("compare", number)?.unwrap_or(0),
-        region: words.take_as("region", |text| names.region(text))?,
-        fence: words.flag("fence"),
-        solicited: words.flag("solicited"),
-        unsignaled: words.flag("unsignaled"),
-        qkey: words.take_as("qkey", small)?.unwrap_or(0x1111_1111),
-    };
-    Ok(StepKind::Post { qp, work: Box::new(work), refused })
-}
-
-fn complete(words: &mut Words, names: &Names) -> Result<StepKind, Complaint> {
-    let qp = names.qp(words, "qp")?;
-    let side = one_of("side", words.next("send, recv or none")?, &["send", "recv", "none"])?;
-    if side == "none" {
-        return Ok(StepKind::NoCompletion { qp });
-    }
-    let id = number(words.next("the number of the request")?)?;
-    let statuses = words.next("the status, like success,")?.split('|');
-    let statuses = statuses.map(|status| one_of("status", status, STATUSES).map(str::to_owned));
-    Ok(StepKind::Complete(Box::new(CompleteSpec {
-        qp,
-        side: if side == "send" { Side::Send } else { Side::Recv },
-        id,
-        statuses: statuses.collect::<Result<_, _>>()?,
-        len: words.take_as("len", number)?,
-        imm: words.take_as("imm", |text| number_below(text, 1 << 32))?.map(|imm| imm as u32),
-        invalidated: words.take_as("invalidated", |text| names.known(expr(text)?))?,
-        within_ns: words.take_as("within", time)?,
-    })))
 }

@@ -23,6 +23,11 @@ impl<'a> Words<'a> {
         Words { plain, named, known: Vec::new() }
     }
 
+    /// The names of all values that were not taken yet.
+    pub fn names(&self) -> Vec<String> {
+        self.named.iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+
     /// The next word without a value.
     pub fn next(&mut self, what: &str) -> Result<&'a str, Complaint> {
         self.plain.pop_front().ok_or_else(|| Complaint(format!("{what} is missing")))
