@@ -21,6 +21,17 @@ pub struct Answers {
     pub asked_for: Option<At>,
 }
 
+/// A response that is judged.
+#[derive(Clone, Copy)]
+struct Response {
+    /// What it answers.
+    at: At,
+    /// That of the requests.
+    side: Side,
+    /// The responder's frames are seen as it sends them.
+    ordered: bool,
+}
+
 impl Answers {
     /// Judges a response against the requests. `side` is that of the requests; `ordered` says that the responder's frames are
     /// seen as it sends them.
@@ -64,56 +75,26 @@ impl Answers {
                 return;
             }
         }
+        let response = Response { at, side, ordered };
         if let Some(aeth) = aeth {
             held_back(packet, requests, at, ack_limit_ns);
-            self.gap(packet, requests, at, aeth, side, ordered);
+            gap(packet, requests, response, aeth);
             message_number(packet, requests, at, aeth, side.mtu);
         }
         match (packet.frame.info.operation, aeth.map(|aeth| aeth.syndrome)) {
-            (Operation::ReadResponse, _) => self.read_response(packet, requests, at, side, ordered),
+            (Operation::ReadResponse, _) => self.read_response(packet, requests, response),
             (Operation::AtomicAcknowledge, _) => atomic(packet, requests, at, side.mtu),
-            (_, Some(Syndrome::Nak(code))) => self.nak(packet, requests, at, code, side, ordered),
-            (_, Some(Syndrome::RnrNak { timer })) => rnr_nak(packet, requests, at, timer, side, ordered),
+            (_, Some(Syndrome::Nak(code))) => self.nak(packet, requests, response, code),
+            (_, Some(Syndrome::RnrNak { timer })) => rnr_nak(packet, requests, response, timer),
             _ => {
-                overtaking(packet, requests, at, side.mtu, ordered);
+                overtaking(packet, requests, response);
                 requests.acknowledge(at + 1, side.mtu);
             }
         }
     }
 
-    /// Acknowledged, or asked for, is only what follows without a gap.
-    fn gap(
-        &mut self,
-        packet: &mut Packet<'_>,
-        requests: &mut Requests,
-        at: At,
-        aeth: Aeth,
-        side: Side,
-        ordered: bool,
-    ) {
-        // A NAK acknowledges what comes before it.
-        let refused = !matches!(aeth.syndrome, Syndrome::Ack { .. });
-        let covered = if refused { at } else { at + 1 };
-        if covered <= requests.front || requests.holder(requests.front, side.mtu).is_some() {
-            return;
-        }
-        if side.sees_sending || side.sees_arriving && ordered {
-            let front = psn_at(requests.front);
-            packet.broken(Rule::AckGap, format_args!("PSN {front} is acknowledged and was not there"));
-        }
-        packet.note(Note::Missing);
-        let holder = requests.holder(at, side.mtu).map(|index| requests.records[index].at);
-        requests.skip_to(if refused { at } else { holder.unwrap_or(at) }, side.mtu);
-    }
-
-    fn read_response(
-        &mut self,
-        packet: &mut Packet<'_>,
-        requests: &mut Requests,
-        at: At,
-        side: Side,
-        ordered: bool,
-    ) {
+    fn read_response(&mut self, packet: &mut Packet<'_>, requests: &mut Requests, response: Response) {
+        let Response { at, side, ordered } = response;
         let Some(index) = requests.holder(at, side.mtu) else { return };
         let record = &requests.records[index];
         let (info, len) = (packet.frame.info, packet.len());
@@ -148,7 +129,7 @@ impl Answers {
         }
         if offset <= record.answered {
             if offset == 0 {
-                overtaking(packet, requests, at, side.mtu, ordered);
+                overtaking(packet, requests, response);
             }
             let record = &mut requests.records[index];
             record.answered = record.answered.max(offset + 1);
@@ -160,18 +141,11 @@ impl Answers {
         requests.answered(at, side.mtu);
     }
 
-    fn nak(
-        &mut self,
-        packet: &mut Packet<'_>,
-        requests: &mut Requests,
-        at: At,
-        code: NakCode,
-        side: Side,
-        ordered: bool,
-    ) {
+    fn nak(&mut self, packet: &mut Packet<'_>, requests: &mut Requests, response: Response, code: NakCode) {
+        let Response { at, side, .. } = response;
         if code == NakCode::PsnSequence {
             packet.note(Note::SequenceNak);
-            return self.sequence_nak(packet, requests, at, side, ordered);
+            return self.sequence_nak(packet, requests, response);
         }
         packet.note(Note::FatalNak);
         if at < requests.acked {
@@ -194,14 +168,8 @@ impl Answers {
         requests.awaiting.clear();
     }
 
-    fn sequence_nak(
-        &mut self,
-        packet: &mut Packet<'_>,
-        requests: &mut Requests,
-        at: At,
-        side: Side,
-        ordered: bool,
-    ) {
+    fn sequence_nak(&mut self, packet: &mut Packet<'_>, requests: &mut Requests, response: Response) {
+        let Response { at, side, ordered } = response;
         let acknowledged = ordered && at < requests.acked;
         let exact = side.sees_arriving && ordered && requests.told;
         let Awaited { psn, ahead } = requests.awaited;
@@ -224,7 +192,26 @@ impl Answers {
     }
 }
 
-fn rnr_nak(packet: &mut Packet<'_>, requests: &mut Requests, at: At, timer: u8, side: Side, ordered: bool) {
+/// Acknowledged, or asked for, is only what follows without a gap.
+fn gap(packet: &mut Packet<'_>, requests: &mut Requests, response: Response, aeth: Aeth) {
+    let Response { at, side, ordered } = response;
+    // A NAK acknowledges what comes before it.
+    let refused = !matches!(aeth.syndrome, Syndrome::Ack { .. });
+    let covered = if refused { at } else { at + 1 };
+    if covered <= requests.front || requests.holder(requests.front, side.mtu).is_some() {
+        return;
+    }
+    if side.sees_sending || side.sees_arriving && ordered {
+        let front = psn_at(requests.front);
+        packet.broken(Rule::AckGap, format_args!("PSN {front} is acknowledged and was not there"));
+    }
+    packet.note(Note::Missing);
+    let holder = requests.holder(at, side.mtu).map(|index| requests.records[index].at);
+    requests.skip_to(if refused { at } else { holder.unwrap_or(at) }, side.mtu);
+}
+
+fn rnr_nak(packet: &mut Packet<'_>, requests: &mut Requests, response: Response, timer: u8) {
+    let Response { at, side, ordered } = response;
     packet.note(Note::RnrNak);
     let record = requests.holder(at, side.mtu).map(|index| &requests.records[index]);
     let takes = record.is_none_or(|record| record.info.takes_receive_wqe());
@@ -265,7 +252,8 @@ fn atomic(packet: &mut Packet<'_>, requests: &mut Requests, at: At, mtu: Option<
 }
 
 /// An answer must not overtake what earlier READs and atomics draw.
-fn overtaking(packet: &mut Packet<'_>, requests: &Requests, at: At, mtu: Option<Mtu>, ordered: bool) {
+fn overtaking(packet: &mut Packet<'_>, requests: &Requests, response: Response) {
+    let Response { at, side, ordered } = response;
     if !ordered {
         return;
     }
@@ -273,7 +261,7 @@ fn overtaking(packet: &mut Packet<'_>, requests: &Requests, at: At, mtu: Option<
     let unanswered = |record: &&Record| {
         record.has_own_answer()
             && record.at < at
-            && record.span(mtu).is_some_and(|span| record.answered < span)
+            && record.span(side.mtu).is_some_and(|span| record.answered < span)
     };
     let earlier = from.saturating_sub(1);
     if let Some(read) = requests.records.range(earlier..).take_while(|record| record.at < at).find(unanswered)

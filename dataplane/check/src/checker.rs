@@ -29,6 +29,22 @@ pub struct Checker {
     report: Report,
 }
 
+/// A frame of RoCEv2, and when it was seen.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    time_ns: u64,
+    bytes: &'a [u8],
+    frame: &'a Frame,
+}
+
+impl<'a> Seen<'a> {
+    /// The frame as it is judged: `report` has counted it.
+    fn packet(self, report: &'a mut Report) -> Packet<'a> {
+        let Seen { time_ns, bytes, frame } = self;
+        Packet { frame, bytes, number: report.frames, time_ns, report }
+    }
+}
+
 impl Checker {
     /// A checker that has seen nothing.
     pub fn new(options: Options) -> Checker {
@@ -69,7 +85,7 @@ impl Checker {
             Ok(frame) => {
                 self.report.roce_frames += 1;
                 self.report.cut_frames += u64::from(!whole);
-                self.on_roce(time_ns, bytes, whole, &frame);
+                self.on_roce(Seen { time_ns, bytes, frame: &frame }, whole);
             }
             Err(error) => {
                 let Some(rule) = single::rule_of(error) else { return };
@@ -109,7 +125,8 @@ impl Checker {
         }
     }
 
-    fn on_roce(&mut self, time_ns: u64, bytes: &[u8], whole: bool, frame: &Frame) {
+    fn on_roce(&mut self, seen: Seen<'_>, whole: bool) {
+        let Seen { bytes, frame, .. } = seen;
         if whole {
             let checks = frame.verify_udp_checksum([bytes]).and_then(|()| frame.verify_icrc(bytes, [bytes]));
             if let Some(rule) = checks.err().and_then(single::rule_of) {
@@ -117,23 +134,18 @@ impl Checker {
                     return self.report.note(Note::Damaged);
                 }
                 let words = format_args!("{} in {}", rule.words(), frame.info).to_string();
-                self.packet(time_ns, bytes, frame).broken(rule, format_args!("not so: {words}"));
+                seen.packet(&mut self.report).broken(rule, format_args!("not so: {words}"));
                 return;
             }
         }
         let Options { damage, vantage, .. } = self.options;
         let as_sent = damage == Damage::Breaks || vantage.sees_sending(frame.smac);
-        single::judge(&mut self.packet(time_ns, bytes, frame), as_sent);
+        single::judge(&mut seen.packet(&mut self.report), as_sent);
         match frame.info.service {
-            Service::Rc | Service::Uc | Service::Xrc => self.on_connected(time_ns, bytes, frame),
+            Service::Rc | Service::Uc | Service::Xrc => self.on_connected(seen),
             Service::Ud if frame.bth.dest_qpn == Qpn::GSI => self.on_management(bytes, frame),
             _ => {}
         }
-    }
-
-    fn packet<'a>(&'a mut self, time_ns: u64, bytes: &'a [u8], frame: &'a Frame) -> Packet<'a> {
-        let number = self.report.frames;
-        Packet { frame, bytes, number, time_ns, report: &mut self.report }
     }
 
     fn on_management(&mut self, bytes: &[u8], frame: &Frame) {
@@ -165,7 +177,8 @@ impl Checker {
         Some(self.halves.insert(half))
     }
 
-    fn on_connected(&mut self, time_ns: u64, bytes: &[u8], frame: &Frame) {
+    fn on_connected(&mut self, seen: Seen<'_>) {
+        let frame = seen.frame;
         let key = Key { src: frame.src, dst: frame.dst, dest: frame.bth.dest_qpn };
         let Some(index) = self.direction(key, Some(frame)) else { return };
         let half = &mut self.halves.all[index];
@@ -174,20 +187,21 @@ impl Checker {
             true => self.halves.asked_by(index, frame.bth.psn, frame.info.service),
             false => half.peer,
         };
-        self.service(index, peer, time_ns, bytes, frame);
-        self.path_mtu(index, peer, time_ns, bytes, frame);
+        self.service(index, peer, seen);
+        self.path_mtu(index, peer, seen);
         if frame.info.is_response() {
             match peer {
                 Some(_) if self.lacks_headers => {}
-                Some(peer) => self.on_response(index, peer, time_ns, bytes, frame),
+                Some(peer) => self.on_response(index, peer, seen),
                 None => self.report.note(Note::Unpaired),
             }
         } else if frame.info.operation != Operation::Cnp {
-            self.on_request(index, peer, time_ns, bytes, frame);
+            self.on_request(index, peer, seen);
         }
     }
 
-    fn service(&mut self, index: usize, peer: Option<usize>, time_ns: u64, bytes: &[u8], frame: &Frame) {
+    fn service(&mut self, index: usize, peer: Option<usize>, seen: Seen<'_>) {
+        let frame = seen.frame;
         let service = frame.info.service;
         let mut known = self.halves.all[index].service;
         if frame.info.is_response() {
@@ -195,14 +209,15 @@ impl Checker {
         }
         if known.is_some_and(|known| known != service) {
             let (info, known) = (frame.info, known.map_or("", Service::name));
-            self.packet(time_ns, bytes, frame)
+            seen.packet(&mut self.report)
                 .broken(Rule::Service, format_args!("{info} on a {known} connection"));
         }
         self.halves.all[index].service = known.or(Some(service));
     }
 
     /// Full packets tell the path MTU; every other one is held against it.
-    fn path_mtu(&mut self, index: usize, peer: Option<usize>, time_ns: u64, bytes: &[u8], frame: &Frame) {
+    fn path_mtu(&mut self, index: usize, peer: Option<usize>, seen: Seen<'_>) {
+        let frame = seen.frame;
         let len = frame.payload_len() as u32;
         let full = frame.info.payload == PayloadRule::FullMtu;
         match self.mtu(index, peer) {
@@ -214,7 +229,7 @@ impl Checker {
                     return;
                 }
                 let words = format_args!("{} with {len} bytes on a path MTU of {mtu}", frame.info);
-                self.packet(time_ns, bytes, frame).broken(Rule::PayloadLength, words);
+                seen.packet(&mut self.report).broken(Rule::PayloadLength, words);
             }
             Some(_) => {}
             None if full => {
@@ -244,10 +259,10 @@ impl Checker {
         }
     }
 
-    fn on_request(&mut self, index: usize, peer: Option<usize>, time_ns: u64, bytes: &[u8], frame: &Frame) {
+    fn on_request(&mut self, index: usize, peer: Option<usize>, seen: Seen<'_>) {
+        let frame = seen.frame;
         let side = self.side(index, peer);
-        let (number, report) = (self.report.frames, &mut self.report);
-        let mut packet = Packet { frame, bytes, number, time_ns, report };
+        let mut packet = seen.packet(&mut self.report);
         let half = &mut self.halves.all[index];
         half.requests.on_request(&mut packet, side);
         if half.answers.fatal.is_some() && side.sees_sending {
@@ -268,13 +283,12 @@ impl Checker {
         }
     }
 
-    fn on_response(&mut self, index: usize, peer: usize, time_ns: u64, bytes: &[u8], frame: &Frame) {
+    fn on_response(&mut self, index: usize, peer: usize, seen: Seen<'_>) {
         let side = self.side(peer, Some(index));
         let ordered = self.halves.all[index].sees_sending;
         let limit = self.options.ack_limit_ns;
         let mut answers = std::mem::take(&mut self.halves.all[index].answers);
-        let (number, report) = (self.report.frames, &mut self.report);
-        let mut packet = Packet { frame, bytes, number, time_ns, report };
+        let mut packet = seen.packet(&mut self.report);
         let requests = &mut self.halves.all[peer].requests;
         answers.on_response(&mut packet, requests, side, ordered, limit);
         self.halves.all[index].answers = answers;

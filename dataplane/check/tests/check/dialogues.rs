@@ -2,7 +2,7 @@
 
 use crate::edit::*;
 use crate::support::Seen;
-use check::{Checker, Damage, End, Options, Rule, Vantage};
+use check::{Checker, Damage, End, Note, Options, Rule, Vantage};
 use wire::{Frame, Mac, Mtu, Psn};
 
 const REQUESTER: Vantage = Vantage::Endpoint(Mac([2, 0, 0, 0, 0x0B, 0]));
@@ -81,6 +81,22 @@ impl Dialogue {
     fn wait(&mut self, us: u64) -> &mut Dialogue {
         self.now += us * 1_000;
         self
+    }
+
+    /// SENDs of nothing, one for each of these.
+    fn sends(&mut self, ahead: impl IntoIterator<Item = u32>) -> &mut Dialogue {
+        ahead.into_iter().for_each(|ahead| {
+            self.send(ahead);
+        });
+        self
+    }
+
+    /// No rule is broken, and so many frames were sent again, and doubled by the network.
+    #[track_caller]
+    fn repeats(&mut self, again: u64, doubled: u64) {
+        self.breaks(&[]);
+        let report = self.checker.report();
+        assert_eq!((report.notes(Note::Retransmission), report.notes(Note::Duplicate)), (again, doubled));
     }
 
     #[track_caller]
@@ -165,6 +181,31 @@ fn the_wait_begins_with_the_first_nak_that_tells_to() {
     at_requester().send(0).answer(0, NOT_READY, 0).wait(1_000).send(0).breaks(&[Rule::RnrDelay]);
     // Behind an unanswered READ, too.
     at_requester().read(0).send(1).answer(1, NOT_READY, 1).read(0).send(1).breaks(&[Rule::RnrDelay]);
+}
+
+#[test]
+fn what_comes_again_was_sent_again_when_something_asked_for_it() {
+    let at_responder = || Dialogue::at(RESPONDER);
+    // A network holds no copy back for so long.
+    at_responder().send(0).wait(999).send(0).repeats(1, 0);
+    at_responder().send(0).wait(998).send(0).repeats(0, 1);
+    // The peer waits for the RNR timer, however long that is.
+    at_responder().send(0).answer(0, NOT_READY, 0).wait(1_280).send(0).repeats(1, 0);
+    at_responder().send(0).answer(0, NOT_READY, 0).wait(1_270).send(0).repeats(0, 1);
+    // 2 is lost and asked for: it and what is behind it comes, of which some may be lost again; what is before it does not.
+    let asked = |then: &[u32], again, doubled| {
+        let mut dialogue = at_responder();
+        dialogue.sends(0..2).sends(3..31).answer(2, SEQUENCE, 2);
+        dialogue.sends(then.iter().copied()).repeats(again, doubled);
+    };
+    asked(&[2, 3, 4], 2, 0);
+    asked(&[17], 1, 0);
+    asked(&[18], 0, 1);
+    asked(&[1], 0, 1);
+    // One that was sent again brings those behind it; a new one ends it.
+    asked(&[17, 30], 2, 0);
+    asked(&[17, 16], 1, 1);
+    asked(&[31, 17], 0, 1);
 }
 
 #[test]
