@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants
+.PHONY: miri conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -43,13 +43,16 @@ RUNS ?= 1000000
 fuzz: setup ## one fuzz target (TARGET=live_engine, RUNS=1000000); fuzz/src/lib.rs lists all
 	scripts/fuzz.sh $(TARGET) $(RUNS)
 
+miri: ## wire, engine and memory under Miri, which finds undefined behaviour (a nightly toolchain; long)
+	scripts/miri.sh
+
 conform-rxe: build ## the conformance suite against Linux Soft-RoCE in a guest (root): docs/interop.md has the account
 	scripts/interop/conform.sh
 
 mutants: setup-test ## break the engine on purpose and see that the simulator or a test notices (long)
 	scripts/mutants.sh
 
-bench: build ## the first-speed measurements: bandwidth, message rate, latency
+bench: build ## the first-speed measurements: bandwidth, message rate, latency; and under a flood of junk
 	scripts/bench.sh
 
 ci: check ## what has to pass before a change lands: check, then .ci/run

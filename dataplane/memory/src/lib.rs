@@ -19,8 +19,7 @@
 //! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs` (which memory is alive);
 //! `regions.rs` only offers [`Regions::register_raw`], whose caller promises.
 //!
-//! Under Miri: `MIRIFLAGS=-Zmiri-disable-weak-memory-emulation cargo +nightly miri test -p rockhopper-memory` (its emulation of
-//! weak memory does not take words and bytes at one address).
+//! Under Miri: `scripts/miri.sh memory`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -76,9 +76,10 @@ mod tests {
     #[test]
     fn a_changed_byte_changes_the_state_by_table() {
         let string: Vec<u8> = (0..60u8).map(|i| i.wrapping_mul(7) + 1).collect();
-        for at in 0..string.len() {
+        let (places, values) = if cfg!(miri) { (29, 85) } else { (1, 1) };
+        for at in (0..string.len()).step_by(places) {
             let (after, before) = (change_after(string.len() - 1 - at), change_before(at));
-            for value in 0..=255 {
+            for value in (0..=255).step_by(values) {
                 let mut changed = string.clone();
                 changed[at] ^= value;
                 let crc = update(0x1234_5678, &changed);

@@ -14,7 +14,7 @@ fn recv(wr_id: u64) -> RecvWr {
 /// Two workers race for the receives around the limit, again and again: one event each time, none at the limit itself.
 #[test]
 fn of_two_workers_exactly_one_tells() {
-    const ROUNDS: u64 = 20_000;
+    const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
     let (srq, events) = (RecvQueue::shared(3, PdId(1), 8, 1), EventQueue::new(64));
     let (start, end) = (Barrier::new(3), Barrier::new(3));
     std::thread::scope(|scope| {
@@ -47,7 +47,7 @@ fn of_two_workers_exactly_one_tells() {
 /// Nothing is lost or doubled, the depth holds, and there are as many events as armings that were used up.
 #[test]
 fn posters_workers_and_an_arming_thread_at_once() {
-    const EACH: u64 = 30_000;
+    const EACH: u64 = if cfg!(miri) { 50 } else { 30_000 };
     const DEPTH: u32 = 16;
     let (srq, events) = (RecvQueue::shared(3, PdId(1), DEPTH, 1), EventQueue::new(16));
     let (taken, sum) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -79,12 +79,12 @@ mod tests {
     /// Every length at every alignment, in one piece and cut in two anywhere: the sum is that of the bytes one after the other.
     #[test]
     fn any_cut_at_any_alignment_is_the_sum_of_its_bytes() {
-        let lengths = if cfg!(miri) { 0..=18 } else { 0..=130 };
+        let (begins, lengths) = if cfg!(miri) { (2, 0..=9) } else { (8, 0..=130) };
         for fill in
             [|at: usize| (at * 151 + 89) as u8, |_| 0xFF, |_| 0, |at| if at % 4 == 0 { 0xFF } else { 0 }]
         {
             let bytes: Vec<u8> = (0..160).map(fill).collect();
-            for (begin, len) in (0..8).flat_map(|begin| lengths.clone().map(move |len| (begin, len))) {
+            for (begin, len) in (0..begins).flat_map(|begin| lengths.clone().map(move |len| (begin, len))) {
                 let piece = &bytes[begin..begin + len];
                 let right = byte_by_byte(piece);
                 for cut in 0..=len {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn long_sums_lose_no_carry() {
-        let ones = vec![0xFF; 65_536];
+        let ones = vec![0xFF; if cfg!(miri) { 64 } else { 65_536 }];
         let mut sum = OnesComplement::default();
         (0..64).for_each(|_| sum.bytes(&ones));
         sum.word(1);

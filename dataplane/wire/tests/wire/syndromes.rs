@@ -52,7 +52,7 @@ fn credits_are_those_of_the_facts() {
 
 #[test]
 fn a_credit_code_never_grants_too_much() {
-    for available in (0..70_000).chain([u32::MAX]) {
+    for available in (0..70_000).step_by(if cfg!(miri) { 999 } else { 1 }).chain([u32::MAX]) {
         let code = credit_code(available);
         assert!(credits(code).is_some_and(|granted| granted <= available));
         assert!(credits(code + 1).is_none_or(|more| more > available), "{available} would allow more");
