@@ -43,7 +43,7 @@ RUNS ?= 1000000
 fuzz: setup ## one fuzz target (TARGET=live_engine, RUNS=1000000); fuzz/src/lib.rs lists all
 	scripts/fuzz.sh $(TARGET) $(RUNS)
 
-miri: ## wire, engine and memory under Miri, which finds undefined behaviour (a nightly toolchain; long)
+miri: ## registered memory, and parts of wire and engine, under Miri, which finds undefined behaviour (a nightly toolchain; long)
 	scripts/miri.sh
 
 conform-rxe: build ## the conformance suite against Linux Soft-RoCE in a guest (root): docs/interop.md has the account
