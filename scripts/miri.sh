@@ -16,10 +16,11 @@ miri() { cargo +nightly miri test --quiet "$@"; }
 memory() { miri -p rockhopper-memory --tests; }
 wire() {
     miri -p rockhopper-wire --lib
-    miri -p rockhopper-wire --test wire -- frame_errors missing_segments segments_may_be_cut opcode_lengths
+    miri -p rockhopper-wire --test wire -- frame_errors:: missing_segments segments_may_be_cut opcode_lengths:: types::
 }
 engine() {
-    miri -p rockhopper-engine --test engine -- completion_queue events keys posting qp_table srq_limit
+    miri -p rockhopper-engine --test engine -- completion_queue:: events:: keys:: keys_fast_register:: keys_race:: posting:: \
+        qp_table:: srq_limit::
 }
 rest() {
     miri -p rockhopper-wire --test wire
