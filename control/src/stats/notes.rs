@@ -61,3 +61,66 @@ fn sends(qp: &QpStats, said: &TooBig) -> bool {
             && said.dest_qpn.is_none_or(|qpn| qpn.value() == peer.qpn)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::PeerStats;
+    use wire::Qpn;
+
+    fn ip(address: &str) -> IpAddr {
+        address.parse().unwrap()
+    }
+
+    fn qp(qpn: u32, address: &str, from: &str, peer_qpn: u32) -> QpStats {
+        let peer = PeerStats { address: ip(address), from: ip(from), qpn: peer_qpn };
+        QpStats { qpn, peer: Some(peer), ..QpStats::default() }
+    }
+
+    fn said(dest_qpn: Option<u32>, mtu: Option<u16>) -> TooBig {
+        TooBig {
+            reporter: ip("10.0.0.9"),
+            source: ip("10.0.0.1"),
+            destination: ip("10.0.0.2"),
+            dest_qpn: dest_qpn.map(Qpn::new),
+            mtu,
+            count: 3,
+            at_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_router_is_quoted_for_the_queue_pairs_that_send_there() {
+        let qps = [
+            qp(1, "10.0.0.2", "10.0.0.1", 0x77),
+            // As a GID has it.
+            qp(2, "::ffff:10.0.0.2", "::ffff:10.0.0.1", 0x78),
+            qp(3, "10.0.0.3", "10.0.0.1", 0x77),
+            qp(4, "10.0.0.2", "10.0.0.4", 0x77),
+            QpStats { qpn: 5, ..QpStats::default() },
+        ];
+        for (dest_qpn, whose) in [
+            (Some(0x77), "packets of QP 0x1 to 10.0.0.2 are"),
+            (None, "packets of QP 0x1, QP 0x2 to 10.0.0.2 are"),
+            (Some(0x79), "at 10.0.0.2 (no queue pair is connected there now) are"),
+        ] {
+            let note = does_not_fit(&said(dest_qpn, None), &qps);
+            assert!(note.starts_with("10.0.0.9 says that packets ") && note.contains(whose), "{note}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_is_the_largest_path_mtu_that_fits() {
+        for (mtu, remedy) in [
+            (
+                Some(1300),
+                "(at most 1300 bytes of IP pass; said 3 times): connect with a path MTU of 1024, or",
+            ),
+            (Some(200), "no path MTU is that small: raise"),
+            (None, "(it does not say how long they may be; said 3 times): connect with a smaller path MTU"),
+        ] {
+            let note = does_not_fit(&said(None, mtu), &[]);
+            assert!(note.contains(remedy), "{note}");
+        }
+    }
+}

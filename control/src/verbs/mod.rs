@@ -12,6 +12,7 @@ mod connect;
 mod cq;
 mod device;
 mod gid_type;
+mod last_handle;
 mod mr;
 mod mw;
 mod pd;

@@ -1,6 +1,6 @@
 //! A shared receive queue: receives that several queue pairs use.
 
-use super::{Cq, Pd, RecvWr, Xrcd, wr::MAX_SGE};
+use super::{Cq, Pd, RecvWr, Xrcd, last_handle, wr::MAX_SGE};
 use crate::error::{CreateError, InUse, SrqError};
 use engine::queue::PostError;
 use engine::{RecvQueue, limits};
@@ -211,17 +211,7 @@ impl Srq {
         if users > 0 {
             return Err((self, InUse::QueuePairs(users)));
         }
-        // Only who has the last handle can make another.
-        match Arc::try_unwrap(self.inner) {
-            Ok(last) => {
-                drop(last);
-                Ok(())
-            }
-            Err(inner) => {
-                let others = Arc::strong_count(&inner) - 1;
-                Err((Srq { inner }, InUse::Handles(others)))
-            }
-        }
+        last_handle::drop(self.inner).map_err(|(inner, why)| (Srq { inner }, why))
     }
 
     pub(super) fn queue(&self) -> &Arc<RecvQueue> {

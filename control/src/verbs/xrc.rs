@@ -3,7 +3,7 @@
 //! One connection reaches every SRQ of a process: an initiator names the SRQ in each request, a target takes the receive from
 //! there. A target belongs to a domain, and so do the SRQs that its requests may name.
 
-use super::{Cq, Device, Pd, Qp, QpOptions, Srq, SrqOptions};
+use super::{Cq, Device, Pd, Qp, QpOptions, Srq, SrqOptions, last_handle};
 use crate::error::{CreateError, InUse};
 use engine::{QpType, XrcdId};
 use std::sync::Arc;
@@ -49,16 +49,7 @@ impl Xrcd {
     /// Closes the domain. Refused, and the handle given back, while targets, SRQs or other handles of it exist. Without this it is
     /// closed when the last of them goes.
     pub fn close(self) -> Result<(), (Xrcd, InUse)> {
-        match Arc::try_unwrap(self.inner) {
-            Ok(last) => {
-                drop(last);
-                Ok(())
-            }
-            Err(inner) => {
-                let others = Arc::strong_count(&inner) - 1;
-                Err((Xrcd { inner }, InUse::Handles(others)))
-            }
-        }
+        last_handle::drop(self.inner).map_err(|(inner, why)| (Xrcd { inner }, why))
     }
 
     pub(super) fn id(&self) -> XrcdId {

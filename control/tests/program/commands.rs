@@ -1,27 +1,9 @@
 //! Commands that do what they are asked.
 
-use super::support::{Serving, Setup, interrupt, program, run, text};
+use super::support::{RING, Serving, Setup, interrupt, program, run, text};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
-
-const RING: &str = r#"
-[[port]]
-name = "left"
-driver = "ring"
-pair = "p"
-addresses = ["10.1.0.1/24"]
-
-[[port]]
-name = "right"
-driver = "ring"
-pair = "p"
-addresses = ["10.1.0.2/24"]
-
-[control]
-socket = "{dir}/admin.sock"
-listen = "127.0.0.1:0"
-"#;
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|why| panic!("{why}: {}", text(bytes)))

@@ -1,6 +1,6 @@
 //! `--impair` and `impair = "…"`: the link is spoiled, and everything arrives all the same.
 
-use super::support::{Serving, Setup, program, run, text};
+use super::support::{RING, Serving, Setup, program, run, text};
 use serde_json::Value;
 
 const EVERYTHING: &str =
@@ -40,29 +40,15 @@ fn a_plan_that_cannot_be_read_is_refused_at_its_word() {
     }
 }
 
-const SPOILED: &str = r#"
-[[port]]
-name = "left"
-driver = "ring"
-pair = "p"
-addresses = ["10.1.0.1/24"]
-impair = "drop 100% any rx"
-
-[[port]]
-name = "right"
-driver = "ring"
-pair = "p"
-addresses = ["10.1.0.2/24"]
-
-[control]
-socket = "{dir}/admin.sock"
-listen = "127.0.0.1:0"
-"#;
+/// Two ports, of which `left` sees nothing that comes.
+fn spoiled() -> Setup {
+    Setup::new(&RING.replacen("[[port]]", "[[port]]\nimpair = \"drop 100% any rx\"", 1))
+}
 
 /// Ports tell of their link-local addresses when they come up: what the other one sends, `left` never sees.
 #[test]
 fn stats_tell_what_a_configured_plan_did() {
-    let setup = Setup::new(SPOILED);
+    let setup = spoiled();
     let serving = Serving::start(&setup, &[]);
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let dropped = loop {
@@ -82,7 +68,7 @@ fn stats_tell_what_a_configured_plan_did() {
 /// The flag stands for what every port's section says.
 #[test]
 fn the_flag_takes_the_place_of_the_configured_plan() {
-    let setup = Setup::new(SPOILED);
+    let setup = spoiled();
     let serving = Serving::start(&setup, &["--impair", "ce packet 1", "--json"]);
     std::thread::sleep(std::time::Duration::from_millis(300));
     let output = serving.interrupt();

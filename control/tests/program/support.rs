@@ -6,6 +6,25 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// Two ports that are wired to each other, `left` and `right`, and a socket for commands.
+pub const RING: &str = r#"
+[[port]]
+name = "left"
+driver = "ring"
+pair = "p"
+addresses = ["10.1.0.1/24"]
+
+[[port]]
+name = "right"
+driver = "ring"
+pair = "p"
+addresses = ["10.1.0.2/24"]
+
+[control]
+socket = "{dir}/admin.sock"
+listen = "127.0.0.1:0"
+"#;
+
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(cargo_bin!("rockhopper"));
     command.args(arguments);

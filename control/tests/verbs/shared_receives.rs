@@ -1,11 +1,9 @@
 //! Shared receive queues: receives of several queue pairs, their limit, and their end.
 
-use crate::support::{ALL, End, Pair, SOON, bytes, devices, end, family};
-use rockhopper::config::{Config, DeviceKind, PortSettings, WorkerSettings};
+use crate::support::{ALL, End, Pair, SOON, bytes, devices, end, family, two_workers};
 use rockhopper::{
-    AsyncEvent, CreateError, Device, Endpoint, EventKind, EventSource, InUse, Mr, PostError, Qp, QpCaps,
-    QpOptions, QpState, QpType, RecvWr, RingPair, SendWr, Srq, SrqAttr, SrqAttrMask, SrqError, SrqOptions,
-    WcStatus,
+    AsyncEvent, CreateError, Device, EventKind, EventSource, InUse, Mr, PostError, Qp, QpCaps, QpOptions,
+    QpState, QpType, RecvWr, RingPair, SendWr, Srq, SrqAttr, SrqAttrMask, SrqError, SrqOptions, WcStatus,
 };
 use std::time::Duration;
 
@@ -265,21 +263,4 @@ fn queue_pairs_on_two_workers_share_receives_and_one_limit() {
     assert!(arrived.iter().map(|&(_, receive, _)| receive).eq(0..4 * EACH as u64), "each receive once");
     let limit = AsyncEvent { kind: EventKind::SrqLimitReached, source: EventSource::Srq(shared.srq.id()) };
     assert_eq!(shared.events(), [limit]);
-}
-
-/// An endpoint whose two workers share a pair of ring ports.
-fn two_workers() -> (Endpoint, Device, Device) {
-    let port = |name: &str, address: &str| {
-        let device = DeviceKind::Ring { pair: "loop".into() };
-        PortSettings::new(name, device, vec![address.parse().unwrap()])
-    };
-    let config = Config {
-        ports: vec![port("left", "10.9.0.1/24"), port("right", "10.9.0.2/24")],
-        workers: WorkerSettings { cores: vec![0, 1], ..WorkerSettings::default() },
-        ..Config::default()
-    };
-    let endpoint = Endpoint::start(&config).unwrap();
-    let device = |name| endpoint.device_named(name).unwrap();
-    let (left, right) = (device("left"), device("right"));
-    (endpoint, left, right)
 }

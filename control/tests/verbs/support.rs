@@ -1,5 +1,6 @@
 //! Two connected ends in one process.
 
+use rockhopper::config::{Config, DeviceKind, PortSettings, WorkerSettings};
 use rockhopper::{
     Access, ConnectOptions, Cq, Cqe, Device, Endpoint, Mr, Pd, Qp, QpOptions, QpType, RingPair,
 };
@@ -29,6 +30,23 @@ pub struct Pair {
 pub fn devices(settings: &RingPair) -> (Device, Device) {
     let (a, b) = Endpoint::ring_pair(settings).unwrap();
     (a.device(0).unwrap(), b.device(0).unwrap())
+}
+
+/// An endpoint whose two workers share a pair of ring ports.
+pub fn two_workers() -> (Endpoint, Device, Device) {
+    let port = |name: &str, address: &str| {
+        let device = DeviceKind::Ring { pair: "loop".into() };
+        PortSettings::new(name, device, vec![address.parse().unwrap()])
+    };
+    let config = Config {
+        ports: vec![port("left", "10.9.0.1/24"), port("right", "10.9.0.2/24")],
+        workers: WorkerSettings { cores: vec![0, 1], ..WorkerSettings::default() },
+        ..Config::default()
+    };
+    let endpoint = Endpoint::start(&config).unwrap();
+    let device = |name| endpoint.device_named(name).unwrap();
+    let (left, right) = (device("left"), device("right"));
+    (endpoint, left, right)
 }
 
 pub fn end(device: &Device, qp_type: QpType) -> End {

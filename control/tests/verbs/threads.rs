@@ -1,8 +1,8 @@
 //! Endpoints whose workers are threads, and endpoints with more than one.
 
-use crate::support::{Pair, bytes, pattern};
-use rockhopper::config::{DeviceKind, Drive, PollMode, PortSettings, WorkerSettings};
-use rockhopper::{Config, ConnectOptions, Endpoint, QpType, RecvWr, RingPair, SendWr};
+use crate::support::{Pair, bytes, pattern, two_workers};
+use rockhopper::config::{Drive, PollMode};
+use rockhopper::{ConnectOptions, QpType, RecvWr, RingPair, SendWr};
 
 fn traffic(pair: &Pair) {
     for turn in 0..50u8 {
@@ -27,18 +27,8 @@ fn worker_threads_move_packets_by_themselves() {
 
 #[test]
 fn two_workers_share_the_ports_of_one_endpoint() {
-    let port = |name: &str, address: &str| {
-        let device = DeviceKind::Ring { pair: "loop".into() };
-        PortSettings::new(name, device, vec![address.parse().unwrap()])
-    };
-    let config = Config {
-        ports: vec![port("left", "10.9.0.1/24"), port("right", "10.9.0.2/24")],
-        workers: WorkerSettings { cores: vec![0, 1], ..WorkerSettings::default() },
-        ..Config::default()
-    };
-    let endpoint = Endpoint::start(&config).unwrap();
+    let (endpoint, left, right) = two_workers();
     assert_eq!(endpoint.drive(), Drive::Threads);
-    let (left, right) = (endpoint.device_named("left").unwrap(), endpoint.device_named("right").unwrap());
     let pairs: Vec<Pair> =
         (0..4).map(|_| Pair::of(&left, &right, QpType::Rc, &ConnectOptions::default())).collect();
     pairs.iter().for_each(traffic);

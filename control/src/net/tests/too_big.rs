@@ -24,15 +24,21 @@ fn what_a_router_says_is_remembered_with_the_packet_that_it_quotes() {
     };
     let mut interface = interface();
     assert_eq!(heard(&mut interface, TOO_BIG4), [said]);
-    // Again, and without a number: one entry that counts.
-    assert_eq!(heard(&mut interface, TOO_BIG4_UNSAID), [TooBig { count: 2, mtu: None, ..said }]);
+    // Again, later, by another router and without a number: one entry that counts.
+    assert!(answers(&mut interface, SOON + 1, TOO_BIG4_UNSAID).is_empty());
+    let again = TooBig { reporter: ip("192.0.2.253"), count: 2, mtu: None, at_ns: SOON + 1, ..said };
+    assert_eq!(interface.too_big(), [again]);
     // No more than the eight bytes behind the IP header that have to be quoted: not told which queue pair.
     let all = heard(&mut interface, TOO_BIG4_SHORT);
     assert_eq!(all[1], TooBig { dest_qpn: None, ..said });
     let all = heard(&mut interface, TOO_BIG6);
     let (reporter, source, destination) = (ip("2001:db8::fe"), ip("2001:db8::1"), ip("2001:db8::2"));
-    assert_eq!(all[2], TooBig { reporter, source, destination, ..said });
-    assert_eq!(interface.counters().get(Counter::PacketTooBig), 4);
+    let said = TooBig { reporter, source, destination, ..said };
+    assert_eq!(all[2], said);
+    // From another address of ours: not the same.
+    let all = heard(&mut interface, TOO_BIG6_FROM_LL);
+    assert_eq!(all[2..], [said, TooBig { source: ip("fe80::ff:fe00:1"), ..said }]);
+    assert_eq!(interface.counters().get(Counter::PacketTooBig), 5);
     assert_eq!(
         (interface.next_timeout(), events(&mut interface)),
         (None, vec![]),
@@ -49,18 +55,23 @@ fn what_quotes_no_packet_of_ours_changes_nothing() {
         TOO_BIG4_TO_NOWHERE,
         TOO_BIG4_MAY_FRAGMENT,
         TOO_BIG4_TCP,
+        TOO_BIG4_OPTIONS,
         TOO_BIG4_OTHER_PORT,
         TOO_BIG4_CUT,
         TOO_BIG4_FITS,
         TOO_BIG4_TINY,
         TOO_BIG6_TINY,
+        TOO_BIG6_UNSAID,
+        TOO_BIG6_OTHER_VERSION,
+        TOO_BIG6_TCP,
         TOO_BIG6_OF_OTHERS,
         TOO_BIG6_OTHER_PORT,
     ];
-    let cases = not_ours
-        .map(|frame| (frame, Counter::TooBigNotOurs))
-        .into_iter()
-        .chain([(TOO_BIG4_FROM_US, Counter::BadSource), (UNREACHABLE4, Counter::UnknownProtocol)]);
+    let cases = not_ours.map(|frame| (frame, Counter::TooBigNotOurs)).into_iter().chain([
+        (TOO_BIG4_FROM_US, Counter::BadSource),
+        (TOO_BIG4_FROM_NO_HOST, Counter::BadSource),
+        (UNREACHABLE4, Counter::UnknownProtocol),
+    ]);
     for (frame, counter) in cases {
         let mut interface = interface();
         assert_eq!(heard(&mut interface, frame), [], "{frame:02x?}");

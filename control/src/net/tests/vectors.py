@@ -62,8 +62,8 @@ def too_big4(quote, mtu=1400, code=4, src=ROUTER4, dst=US4):
     return Ether(src=OTHER, dst=US) / IP(src=src, dst=dst) / ICMP(type=3, code=code, nexthopmtu=mtu) / quote
 
 
-def too_big6(quote, mtu=1400):
-    return Ether(src=OTHER, dst=US) / IPv6(src=ROUTER6, dst=US6) / ICMPv6PacketTooBig(mtu=mtu) / quote
+def too_big6(quote, mtu=1400, dst=US6):
+    return Ether(src=OTHER, dst=US) / IPv6(src=ROUTER6, dst=dst) / ICMPv6PacketTooBig(mtu=mtu) / quote
 
 
 sent4, sent6 = IP(src=US4, dst=PEER4, flags="DF", ttl=63), IPv6(src=US6, dst=PEER6, nh=17, hlim=63)
@@ -132,19 +132,25 @@ FRAMES = {
     "PING6_1501": in4 / IPv6(src=PEER6, dst=US6) / ICMPv6EchoRequest(id=1, seq=1, data=bytes(1453)),
     "TOO_BIG4": too_big4(quoted(sent4)),
     "TOO_BIG4_SHORT": too_big4(quoted(sent4, keep=28)),
-    "TOO_BIG4_UNSAID": too_big4(quoted(sent4), mtu=0),
+    "TOO_BIG4_UNSAID": too_big4(quoted(sent4), mtu=0, src="192.0.2.253"),
     "TOO_BIG6": too_big6(quoted(sent6, keep=60)),
+    "TOO_BIG6_FROM_LL": too_big6(quoted(IPv6(src=LL6, dst=PEER6, nh=17), keep=60), dst=LL6),
     "TOO_BIG4_OF_OTHERS": too_big4(quoted(IP(src=PEER4, dst=PEER4, flags="DF"))),
     "TOO_BIG4_TO_OTHERS": too_big4(quoted(sent4), dst="192.0.2.3"),
     "TOO_BIG4_TO_NOWHERE": too_big4(quoted(IP(src=US4, dst="198.51.100.7", flags="DF"))),
     "TOO_BIG4_MAY_FRAGMENT": too_big4(quoted(IP(src=US4, dst=PEER4))),
     "TOO_BIG4_TCP": too_big4(quoted(sent4, TCP(sport=0xC123, dport=4791))),
+    "TOO_BIG4_OPTIONS": too_big4(Raw(b"\x46" + bytes(quoted(sent4))[1:])),
     "TOO_BIG4_OTHER_PORT": too_big4(quoted(sent4, UDP(sport=0xC123, dport=4790, chksum=0))),
     "TOO_BIG4_CUT": too_big4(quoted(sent4, keep=23)),
     "TOO_BIG4_FITS": too_big4(quoted(sent4), mtu=1500),
     "TOO_BIG4_TINY": too_big4(quoted(sent4), mtu=67),
     "TOO_BIG4_FROM_US": too_big4(quoted(sent4), src=US4),
     "TOO_BIG6_TINY": too_big6(quoted(sent6, keep=60), mtu=1279),
+    "TOO_BIG4_FROM_NO_HOST": too_big4(quoted(sent4), src="127.0.0.1"),
+    "TOO_BIG6_UNSAID": too_big6(quoted(sent6, keep=60), mtu=0),
+    "TOO_BIG6_OTHER_VERSION": too_big6(Raw(b"\x40" + bytes(quoted(sent6, keep=60))[1:])),
+    "TOO_BIG6_TCP": too_big6(quoted(IPv6(src=US6, dst=PEER6, nh=6), keep=60)),
     "TOO_BIG6_OF_OTHERS": too_big6(quoted(IPv6(src=PEER6, dst=US6, nh=17), keep=60)),
     "TOO_BIG6_OTHER_PORT": too_big6(quoted(sent6, UDP(sport=0xC123, dport=4790), keep=60)),
     "UNREACHABLE4": too_big4(quoted(sent4), code=1),

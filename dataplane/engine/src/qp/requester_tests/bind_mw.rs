@@ -44,14 +44,7 @@ fn it_is_done_in_its_turn_and_completes_in_order() {
 #[test]
 fn going_back_does_not_bind_again() {
     let (mut rig, region, mw) = ready(QpType::Rc, MwType::Type2);
-    rig.post_send(wr(1, SendOp::Send, &[]));
-    rig.post_send(bind(2, &mw, 7, Some(region.binding(0, 64, READ))));
-    rig.post_send(wr(3, SendOp::Send, &[]));
-    rig.sent();
-    rig.advance(100_000_000);
-    sends(&mut rig, &["100 SEND Only 0 A", "101 SEND Only 0 A"]);
-    ack(&mut rig, 0x101);
-    completes(&rig, &[(1, WcStatus::Success), (2, WcStatus::Success), (3, WcStatus::Success)]);
+    passes_by_when_it_goes_back(&mut rig, bind(2, &mw, 7, Some(region.binding(0, 64, READ))));
 }
 
 #[test]

@@ -181,6 +181,19 @@ fn completes(rig: &Rig, expected: &[(u64, WcStatus)]) {
     assert_eq!(cqes, expected);
 }
 
+/// `local`, number 2, stands between two SENDs that time out: they go out again, and it is neither done again nor completed again.
+#[track_caller]
+fn passes_by_when_it_goes_back(rig: &mut Rig, local: SendWr) {
+    rig.post_send(wr(1, SendOp::Send, &[]));
+    rig.post_send(local);
+    rig.post_send(wr(3, SendOp::Send, &[]));
+    rig.sent();
+    rig.advance(100_000_000);
+    sends(rig, &["100 SEND Only 0 A", "101 SEND Only 0 A"]);
+    ack(rig, 0x101);
+    completes(rig, &[(1, WcStatus::Success), (2, WcStatus::Success), (3, WcStatus::Success)]);
+}
+
 fn response(rig: &Rig, operation: Operation, at: Position, psn: u32, payload: &[u8]) -> Packet {
     let packet = rig.packet(operation, at, psn, payload);
     let has_aeth = Bth { ..packet.bth }.opcode.info().is_some_and(|info| info.has(Aeth::KIND));

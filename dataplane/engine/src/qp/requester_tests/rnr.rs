@@ -151,6 +151,17 @@ fn behind_an_unfinished_read_the_read_comes_first_and_the_refused_request_waits(
 }
 
 #[test]
+fn a_second_refusal_behind_a_read_does_not_lengthen_the_wait() {
+    let mut rig = refused_behind_a_read();
+    sends(&mut rig, &["100 READ Request 0 A @7f000000+8"]);
+    rig.advance(DELAY / 2);
+    rnr_nak(&mut rig, 0x101, CODE);
+    read_response(&mut rig, Position::Only, 0x100, &[1; 8]);
+    rig.advance(DELAY / 2 + SLACK);
+    sends(&mut rig, &["101 SEND Only 0 A"]);
+}
+
+#[test]
 fn the_timer_of_a_read_goes_on_while_a_request_behind_it_waits() {
     let mut rig = refused_behind_a_read();
     rig.sent();

@@ -54,9 +54,11 @@ fn a_duplicate_and_a_datagram_are_looked_at_too() {
 
 #[test]
 fn what_is_refused_for_another_reason_is_not_explained_by_the_path_mtu() {
-    let mut rig = rig(QpType::Rc);
-    let mut packet = rig.packet(Send, First, FIRST, &bytes(1024));
-    packet.bth.pad_count = 1;
-    assert_eq!(acks(&rig.answer(&packet)), [nak(NakCode::InvalidRequest, FIRST, 0)]);
-    assert_eq!(counted(&rig), (0, 0));
+    for (at, len) in [(First, 1024), (Only, 512)] {
+        let mut rig = rig(QpType::Rc);
+        let mut packet = rig.packet(Send, at, FIRST, &bytes(len));
+        packet.bth.pad_count = 1;
+        assert_eq!(acks(&rig.answer(&packet)), [nak(NakCode::InvalidRequest, FIRST, 0)]);
+        assert_eq!(counted(&rig), (0, 0), "{at:?} of {len}");
+    }
 }
