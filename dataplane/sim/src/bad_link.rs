@@ -1,8 +1,8 @@
 //! The impairment stage of one endpoint: what its plan does to frames that leave and to frames that arrive.
 
+use crate::endpoint::parse;
 use engine::Nanos;
 use impair::{Counters, Direction, Plan, Shelf, Stage};
-use wire::{EthernetHeader, Frame};
 
 /// What a stage made of one frame.
 #[derive(Debug, Default)]
@@ -47,14 +47,12 @@ impl BadLink {
             return self.behind(now, direction, Passed { frames: vec![frame], fate: "", harmed: false });
         }
         let copies = vec![frame.clone(); verdict.copies()];
-        let to = EthernetHeader::parse(&frame).map(|ethernet| ethernet.dmac);
         let mut passed = Passed { frames: Vec::new(), fate: "", harmed: true };
         let len = verdict.apply(&mut frame);
         let cut = len < frame.len();
         frame.truncate(len);
-        // Nothing protects the Ethernet header: a frame may be whole and go to nobody.
-        let still_to = EthernetHeader::parse(&frame).map(|ethernet| ethernet.dmac);
-        let whole = !cut && to == still_to && is_right(&frame);
+        // As its receiver sees it: the UDP checksum counts, which the iCRC does not cover. Links leave the Ethernet header alone.
+        let whole = !cut && parse(&frame).is_ok();
         match verdict.hold() {
             _ if verdict.is_dropped() => passed.fate = "lost",
             Some(hold) => {
@@ -102,7 +100,48 @@ impl BadLink {
     }
 }
 
-/// A frame that its receiver will take for what was sent.
-fn is_right(frame: &[u8]) -> bool {
-    Frame::parse(frame, frame.len()).is_ok_and(|parsed| parsed.verify_icrc(frame, [frame]).is_ok())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{Addressing, Bth, ExtHeaders, HeaderTemplate, Opcode, Psn, Qpn, RoceVersion, build_frame};
+
+    /// Behind the Ethernet header and 20 bytes of IPv4.
+    const UDP_CHECKSUM: std::ops::Range<usize> = 40..42;
+
+    fn uc_send() -> Vec<u8> {
+        let way = Addressing {
+            version: RoceVersion::V2,
+            smac: "02:00:00:00:00:0a".parse().unwrap(),
+            dmac: "02:00:00:00:00:0b".parse().unwrap(),
+            vlan: None,
+            src: "192.0.2.1".parse().unwrap(),
+            dst: "192.0.2.2".parse().unwrap(),
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: 64,
+            udp_sport: 0xC123,
+        };
+        let mut frame = Vec::new();
+        let bth = Bth::new(Opcode(0x24), Qpn::new(2), Psn::new(7));
+        build_frame(&HeaderTemplate::new(&way).unwrap(), &bth, &ExtHeaders::EMPTY, 1, &[0x5A; 8], &mut frame);
+        frame
+    }
+
+    /// No iCRC covers the UDP checksum, and yet a frame with a wrong one reaches nobody.
+    #[test]
+    fn a_broken_udp_checksum_is_harm_though_the_icrc_does_not_cover_it() {
+        let plan: Plan = "corrupt 100%".parse().unwrap();
+        let (sent, mut spoiled, mut marked) = (uc_send(), [false; 2], false);
+        for seed in 0..2_000 {
+            let passed = BadLink::new(&plan, seed).pass(0, Direction::Tx, sent.clone());
+            let [frame] = &passed.frames[..] else { panic!("one frame, however broken") };
+            for (n, at) in UDP_CHECKSUM.enumerate().filter(|&(_, at)| frame[at] != sent[at]) {
+                assert!(passed.harmed, "seed {seed}: byte {at}");
+                spoiled[n] = true;
+            }
+            marked |= !passed.harmed;
+        }
+        assert_eq!(spoiled, [true; 2], "each of its bytes broke once");
+        assert!(marked, "traffic class and hop limit may change on the way");
+    }
 }

@@ -204,7 +204,7 @@ impl Endpoint {
 }
 
 /// The checks that a worker makes before the engine sees a frame.
-fn parse(bytes: &[u8]) -> Result<Frame, FrameError> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Frame, FrameError> {
     let frame = Frame::parse(bytes, bytes.len())?;
     frame.verify_udp_checksum([bytes])?;
     frame.verify_icrc(bytes, [bytes])?;
