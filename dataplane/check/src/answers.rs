@@ -66,6 +66,14 @@ impl Answers {
         }
         if let Some((fatal, syndrome)) = self.fatal {
             let same = at == fatal && aeth.is_some_and(|aeth| aeth.syndrome.to_byte() == syndrome);
+            // Far from the responder, what it said before it refused may come behind the refusal.
+            let asked_before = matches!(
+                aeth.map(|aeth| aeth.syndrome),
+                Some(Syndrome::Nak(NakCode::PsnSequence) | Syndrome::RnrNak { .. })
+            );
+            if at == fatal && asked_before && !ordered {
+                return;
+            }
             if at >= fatal && !same {
                 let info = packet.frame.info;
                 packet.broken(

@@ -158,6 +158,20 @@ fn a_refusal_beyond_an_unanswered_read_does_not_end_the_connection_yet() {
 }
 
 #[test]
+fn a_plea_for_the_request_that_was_refused_may_have_been_overtaken() {
+    let refused = |vantage| {
+        let mut dialogue = Dialogue::at(vantage);
+        dialogue.send(0).send(1).send(0).answer(0, ACCESS, 0);
+        dialogue
+    };
+    for plea in [SEQUENCE, NOT_READY] {
+        refused(REQUESTER).answer(0, plea, 0).breaks(&[]);
+        refused(RESPONDER).answer(0, plea, 0).breaks(&[Rule::AfterFatalNak]);
+    }
+    refused(REQUESTER).answer(1, SEQUENCE, 1).breaks(&[Rule::AfterFatalNak]);
+}
+
+#[test]
 fn a_read_that_fails_when_its_data_is_to_leave_may_have_been_counted() {
     for msn in [1, 2] {
         Dialogue::at(RESPONDER).send(0).read(1).answer(1, ACCESS, msn).breaks(&[]);
