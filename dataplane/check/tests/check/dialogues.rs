@@ -12,6 +12,7 @@ const RESPONDER: Vantage = Vantage::Endpoint(Mac([2, 0, 0, 0, 0x0A, 0]));
 const FIRST: u32 = 0x100;
 const ACKED: u8 = 0x1F;
 const SEQUENCE: u8 = 0x60;
+const INVALID: u8 = 0x61;
 const ACCESS: u8 = 0x62;
 /// Code 14: 1.28 ms.
 const NOT_READY: u8 = 0x2E;
@@ -161,7 +162,7 @@ fn a_refusal_beyond_an_unanswered_read_does_not_end_the_connection_yet() {
 fn a_plea_for_the_request_that_was_refused_may_have_been_overtaken() {
     let refused = |vantage| {
         let mut dialogue = Dialogue::at(vantage);
-        dialogue.send(0).send(1).send(0).answer(0, ACCESS, 0);
+        dialogue.send(0).send(1).send(0).answer(0, INVALID, 0);
         dialogue
     };
     for plea in [SEQUENCE, NOT_READY] {
