@@ -75,10 +75,19 @@ left_overs() {
         done | sed 's/$/  <- does not belong into the project/'
 }
 
+# A mutant whose place in the engine has changed tells nothing.
+stale_mutants() {
+    local patch
+    for patch in dataplane/sim/mutants/*.patch; do
+        git apply --check "$patch" 2>/dev/null || echo "$patch  <- does not apply any more"
+    done
+}
+
 each_breach long_files
 each_breach unsafe_files
 each_breach unguarded_roots
 each_breach left_overs
+each_breach stale_mutants
 
 if [ "$breaches" -ne 0 ]; then
     echo "style: $breaches breaches" >&2
