@@ -40,5 +40,5 @@ pub use device::{
 pub use given::{GivenMemory, GivenQp, GivenRule};
 pub use packet::describe::describe;
 pub use player::{Action, Peer, Player, Settings};
-pub use script::{Rule, ScriptError, parse};
+pub use script::{ABILITIES, Rule, ScriptError, parse};
 pub use verdict::{Direction, LoggedPacket, RuleReport, Verdict};

@@ -11,6 +11,7 @@ mod work;
 pub(crate) use fields::Field;
 pub(crate) use names::BEFORE;
 pub use parse::parse;
+pub use steps::ABILITIES;
 pub(crate) use value::{Cond, Data, Expr};
 
 use crate::device::{QpAttributes, Region, Side};

@@ -9,8 +9,8 @@ use crate::device::{QpAttributes, Region};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::Service;
 
-/// What devices may or may not be able to do.
-pub(super) const ABILITIES: &[&str] = &[
+/// What devices may or may not be able to do, by the names that rules need it by.
+pub const ABILITIES: &[&str] = &[
     "rc",
     "uc",
     "ud",

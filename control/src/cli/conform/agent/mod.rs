@@ -4,7 +4,7 @@ mod connect;
 mod names;
 mod work;
 
-use conform::{CallError, DeviceCall, DeviceInfo, Piece, Reply, Side};
+use conform::{ABILITIES, CallError, DeviceCall, DeviceInfo, Piece, Reply, Side};
 use names::{access, completion, state_name};
 use rockhopper::{
     Addressing, Cq, Device, FastMr, Mr, Mw, MwType, Pd, Qp, QpOptions, QpType, RecvWr, Sge, Srq, SrqOptions,
@@ -13,26 +13,6 @@ use rockhopper::{
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What our device offers to rules.
-const OFFERS: [&str; 17] = [
-    "rc",
-    "uc",
-    "ud",
-    "xrc",
-    "ipv6",
-    "fast",
-    "deregister",
-    "flush",
-    "post_flush",
-    "atomic_write",
-    "post_atomic_write",
-    "srq",
-    "srq_limit",
-    "window_1",
-    "window_2",
-    "window_zero_based",
-    "window_key_byte",
-];
 /// Completions that each side of a queue pair can hold.
 const CQ_DEPTH: u32 = 512;
 /// Objects of one rule: more are a mistake of the peer.
@@ -162,7 +142,8 @@ impl Agent {
             name: format!("rockhopper {} on {}", env!("CARGO_PKG_VERSION"), self.device.driver()),
             addresses: port.gids.iter().map(|(_, entry)| entry.address).collect(),
             mtu: port.path_mtu.bytes(),
-            offers: OFFERS.map(str::to_owned).to_vec(),
+            // Ours has all of them.
+            offers: ABILITIES.iter().copied().map(str::to_owned).collect(),
         }))
     }
 
