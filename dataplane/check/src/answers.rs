@@ -15,8 +15,6 @@ pub struct Answers {
     pub refused: bool,
     /// The READ response that comes next.
     run: At,
-    /// Where the answers of READs stopped for those of an earlier one, which was asked for again: they go on from there.
-    interrupted: At,
     /// The last sequence NAK, until its packet arrives.
     pub asked_for: Option<At>,
 }
@@ -129,22 +127,22 @@ impl Answers {
                 format_args!("{len} bytes in response {} of {span}, {due} are due", offset + 1),
             );
         }
-        if ordered && !starts && at != self.run && at != self.interrupted && self.run != 0 {
+        // Those of an earlier READ, asked for again, may come between: then it goes on where it stopped.
+        let goes_on = at == self.run || at > self.run && offset == record.run;
+        if ordered && !starts && !goes_on && self.run != 0 {
             packet.broken(
                 Rule::ResponseOrder,
                 format_args!("response {} of {span} comes out of order", offset + 1),
             );
         }
+        if offset == 0 {
+            overtaking(packet, requests, response);
+        }
+        let record = &mut requests.records[index];
         if offset <= record.answered {
-            if offset == 0 {
-                overtaking(packet, requests, response);
-            }
-            let record = &mut requests.records[index];
             record.answered = record.answered.max(offset + 1);
         }
-        if at < self.run {
-            self.interrupted = self.interrupted.max(self.run);
-        }
+        record.run = offset + 1;
         self.run = at + 1;
         requests.answered(at, side.mtu);
     }

@@ -45,6 +45,8 @@ pub struct Record {
     pub original: Option<u64>,
     /// Answers of a READ, atomic, FLUSH or ATOMIC WRITE that were seen in their order.
     pub answered: u32,
+    /// The answer that follows the last that was seen.
+    pub run: u32,
 }
 
 impl Record {

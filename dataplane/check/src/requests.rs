@@ -261,6 +261,7 @@ impl Requests {
             restarts: Vec::new(),
             original: None,
             answered: 0,
+            run: 0,
         };
         if at >= self.next {
             self.repeats.over();

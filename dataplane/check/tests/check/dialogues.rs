@@ -63,6 +63,26 @@ impl Dialogue {
         self.pass(0, |b| set_psn(b, FIRST + ahead))
     }
 
+    /// A READ with three responses.
+    fn long_read(&mut self, ahead: u32) -> &mut Dialogue {
+        self.pass(0, |b| {
+            b[EXT + 12..EXT + 16].copy_from_slice(&3072u32.to_be_bytes());
+            set_psn(b, FIRST + ahead);
+        })
+    }
+
+    /// One of the responses to a long READ.
+    fn long_response(&mut self, opcode: u8, ahead: u32, msn: u8) -> &mut Dialogue {
+        self.pass(1, |b| {
+            b[BTH] = opcode;
+            b[BTH + 1] &= !0x30;
+            let aeth = [ACKED, 0, 0, msn];
+            let head = if opcode == READ_MIDDLE { &[][..] } else { &aeth };
+            set_body(b, &[head, &[0; 1024]].concat());
+            set_psn(b, FIRST + ahead);
+        })
+    }
+
     fn read_response(&mut self, ahead: u32, msn: u8) -> &mut Dialogue {
         self.pass(1, |b| {
             set_psn(b, FIRST + ahead);
@@ -143,6 +163,27 @@ fn an_ack_beyond_an_unanswered_read_settles_nothing_behind_it() {
     at_requester().send(0).send(1).answer(1, ACKED, 2).send(0).breaks(&[Rule::PsnOrder]);
     // Once the response has come, the ACK counts.
     at_requester().read(0).send(1).read_response(0, 2).answer(1, ACKED, 2).send(1).breaks(&[Rule::PsnOrder]);
+}
+
+#[test]
+fn answers_of_a_read_go_on_behind_those_of_an_earlier_one_that_was_asked_for_again() {
+    let twice = || {
+        let mut dialogue = Dialogue::at(RESPONDER);
+        dialogue.read(0).read_response(0, 1).long_read(1);
+        dialogue
+            .long_response(READ_FIRST, 1, 2)
+            .long_response(READ_MIDDLE, 2, 2)
+            .long_response(READ_LAST, 3, 2);
+        dialogue.long_read(1).long_response(READ_FIRST, 1, 2);
+        dialogue
+    };
+    twice().read(0).read_response(0, 2).long_response(READ_MIDDLE, 2, 2).breaks(&[]);
+    // It goes on where it stopped.
+    twice().read(0).read_response(0, 2).long_response(READ_LAST, 3, 2).breaks(&[Rule::ResponseOrder]);
+    // Answers of a later one do not come between.
+    let mut crossed = Dialogue::at(RESPONDER);
+    crossed.long_read(0).read(3).long_response(READ_FIRST, 0, 1).read_response(3, 2);
+    crossed.long_response(READ_MIDDLE, 1, 2).breaks(&[Rule::ResponseOrder, Rule::ResponseOrder]);
 }
 
 #[test]
