@@ -3,7 +3,7 @@
 #
 #   find_programs                        sets $programs: $RH_BIN, or target/release
 #   port_config FILE NUMBER KEY=VALUE..  a configuration with one port: addresses 10.77.0.NUMBER, fd77::NUMBER
-#   start_server HOST CONFIG             starts `rockhopper serve`; its id in $server
+#   start_server HOST CONFIG [FLAG...]   starts `rockhopper serve`; its id in $server
 #   every_operation HOST SERVER CONFIG 4|6
 #                                        runs all from HOST; false when one failed
 #
@@ -31,7 +31,7 @@ port_config() {
 }
 
 start_server() {
-    start "$1" server "$programs/rockhopper" serve -c "$2"
+    start "$1" server "$programs/rockhopper" serve -c "$2" "${@:3}"
     server=$started
     wait_for 20 server_listens "$1" || {
         echo "the server did not come up within 20 s:" >&2
