@@ -180,6 +180,17 @@ pub enum ResolveError {
     /// Nobody answers.
     #[error("{0} does not answer; check that the peer is up and on this link (ping it), and the VLAN")]
     Unreachable(IpAddr),
+    /// The address names another port than the one that was asked.
+    #[error("{scope} is not this port ({port}): ask the device that is called so, or leave %{scope} out")]
+    Scope {
+        /// The port named.
+        scope: String,
+        /// The port asked.
+        port: String,
+    },
+    /// Too many wait for neighbours.
+    #[error("{0} paths are being looked for at this moment already; try again when some have been found")]
+    Busy(usize),
     /// There is no such GID.
     #[error("the port has no GID with index {0}; see its GID table")]
     GidIndex(usize),

@@ -61,7 +61,7 @@ mod verbs;
 pub use config::{Config, ConfigError};
 pub use dpdk::tsc::Hand;
 pub use eal::shutdown;
-pub use endpoint::{Endpoint, RawPort, RingPair, event_name};
+pub use endpoint::{Destination, Endpoint, PathRequest, RawPort, ResolvedPath, RingPair, event_name};
 pub use engine::event::EventSource;
 pub use engine::queue::PostError;
 pub use engine::wr::Remote;

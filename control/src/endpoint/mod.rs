@@ -8,10 +8,12 @@ mod names;
 mod network;
 mod port;
 mod raw;
+mod resolve;
 mod ring;
 
 pub use events::event_name;
 pub use raw::RawPort;
+pub use resolve::{Destination, PathRequest, ResolvedPath};
 pub use ring::RingPair;
 
 pub(crate) use groups::{MAX_GROUPS, MAX_MEMBERS};

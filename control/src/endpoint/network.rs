@@ -1,14 +1,13 @@
 //! A port's slow path between threads: the control thread feeds it, applications resolve through it.
 
 use super::port::PortCore;
+use super::resolve::{PATIENCE, PathRequest, ResolvedPath};
 use crate::error::ResolveError;
-use crate::net::{self, Interface, NextHop, Resolution, Route};
+use crate::net::{self, Interface};
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
-use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use wire::{Addressing, Gid, Mac, RoceVersion, Vlan};
 
 /// The interface, and a bell for those who wait for a neighbour.
 pub(crate) struct Network {
@@ -18,8 +17,6 @@ pub(crate) struct Network {
 
 /// Frames taken from the slow path per visit, so that a flood cannot hold the lock.
 const FRAMES_PER_VISIT: usize = 256;
-/// A neighbour that is silent for longer than this is reported as dead.
-const PATIENCE: Duration = Duration::from_millis(1500);
 /// How often a waiter looks again by itself.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -53,6 +50,7 @@ impl PortCore {
         self.send_waiting(&mut interface);
         self.report(&mut interface);
         drop(interface);
+        self.answer_waiting();
         while let Some(event) = self.raised.poll() {
             self.inbox.push(event);
         }
@@ -83,34 +81,21 @@ impl PortCore {
         }
     }
 
-    /// The way to `destination`, sent from the GID at `sgid_index` or from the one that the route names. Asks the link
-    /// when the neighbour is not known, calling `drive` meanwhile.
+    /// Finds a path, calling `drive` while the link is asked.
     pub fn resolve(
         &self,
-        destination: IpAddr,
-        sgid_index: Option<usize>,
+        request: &PathRequest,
         drive: impl Fn() -> bool,
-    ) -> Result<Addressing, ResolveError> {
-        let destination = destination.to_canonical();
-        let end = Instant::now() + PATIENCE;
+    ) -> Result<ResolvedPath, ResolveError> {
+        let end = Instant::now() + request.timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
         loop {
+            // Held until the wait begins, so that no answer slips by in between.
             let mut interface = self.network.lock();
-            let route =
-                interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
-            let (source, gid_type) = match sgid_index {
-                None => (route.source, interface.gids().default_type()),
-                Some(index) => source_of(&interface, index, destination)?,
-            };
-            if let Some(dmac) = v1_station(gid_type, destination, &route)? {
-                return Ok(self.addressing(source, gid_type, destination, dmac));
+            if let Some(path) = self.try_resolve_in(&mut interface, request)? {
+                return Ok(path);
             }
-            match interface.resolve(self.clock.now_ns(), destination) {
-                Resolution::Ready(mac) => return Ok(self.addressing(source, gid_type, destination, mac)),
-                Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
-                Resolution::Pending if Instant::now() >= end => {
-                    return Err(ResolveError::Unreachable(destination));
-                }
-                Resolution::Pending => self.send_waiting(&mut interface),
+            if Instant::now() >= end {
+                return Err(ResolveError::Unreachable(request.destination.address));
             }
             if drive() {
                 drop(interface);
@@ -120,49 +105,4 @@ impl PortCore {
             }
         }
     }
-
-    fn addressing(&self, source: IpAddr, version: RoceVersion, destination: IpAddr, dmac: Mac) -> Addressing {
-        Addressing {
-            version,
-            smac: self.facts.mac,
-            dmac,
-            vlan: self.facts.vlan.map(|vid| Vlan::new(0, vid)),
-            src: Gid::from(source),
-            dst: Gid::from(destination),
-            traffic_class: self.facts.qos.traffic_class(),
-            flow_label: 0,
-            hop_limit: if version == RoceVersion::V1 { V1_HOP_LIMIT } else { self.facts.qos.hop_limit },
-            // Whoever sends by it chooses: a connection by its two QPs, a datagram by its own.
-            udp_sport: 0,
-        }
-    }
-}
-
-/// rocev2 facts, wire 3: v1 is not routed.
-const V1_HOP_LIMIT: u8 = 1;
-
-/// rocev2 facts, wire 13: v1 takes the MAC out of a link-local GID without asking, and never goes beyond the link.
-fn v1_station(
-    gid_type: RoceVersion,
-    destination: IpAddr,
-    route: &Route,
-) -> Result<Option<Mac>, ResolveError> {
-    match route.next_hop {
-        NextHop::Neighbour(_) if gid_type == RoceVersion::V2 => Ok(None),
-        NextHop::Neighbour(hop) if hop != destination => Err(ResolveError::NotRouted(destination)),
-        NextHop::Neighbour(_) => Ok(Gid::from(destination).link_local_mac()),
-        NextHop::Local | NextHop::Group(_) => Ok(None),
-    }
-}
-
-fn source_of(
-    interface: &Interface,
-    index: usize,
-    destination: IpAddr,
-) -> Result<(IpAddr, RoceVersion), ResolveError> {
-    let entry = interface.gids().get(index).ok_or(ResolveError::GidIndex(index))?;
-    if entry.address.is_ipv4() != destination.is_ipv4() {
-        return Err(ResolveError::Family { source_gid: entry.address, destination });
-    }
-    Ok((entry.address, entry.gid_type))
 }

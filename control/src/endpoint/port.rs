@@ -4,6 +4,7 @@ use super::events::EventInbox;
 use super::groups::Groups;
 use super::names::Names;
 use super::network::Network;
+use super::resolve::Waiting;
 use crate::config::QosSettings;
 use dpdk::tsc::Clock;
 use dpdk::{Mempool, Port};
@@ -51,6 +52,7 @@ pub(crate) struct PortCore {
     pub raised: Arc<EventQueue>,
     pub inbox: EventInbox,
     pub network: Network,
+    pub waiting: Waiting,
     pub names: Mutex<Names>,
     pub groups: Groups,
     /// Where the control thread's frames come from.
@@ -93,6 +95,7 @@ impl PortCore {
             raised: parts.raised,
             inbox: EventInbox::new(),
             network: parts.network,
+            waiting: Waiting::default(),
             names: Mutex::new(Names::default()),
             groups: Groups::default(),
             pool: parts.pool,

@@ -1,7 +1,7 @@
 //! A device: one port with queue pairs, keys and GIDs of its own.
 
 use super::{CompChannel, Cq, DeviceAttr, Pd, PortAttr, Xrcd};
-use crate::endpoint::{EndpointCore, PortCore};
+use crate::endpoint::{EndpointCore, PathRequest, PortCore, ResolvedPath};
 use crate::error::{CreateError, ResolveError};
 use crate::net::{GidEntry, Prefix};
 use crate::stats::PortStats;
@@ -128,7 +128,26 @@ impl Device {
         destination: IpAddr,
         sgid_index: Option<usize>,
     ) -> Result<Addressing, ResolveError> {
-        self.port.resolve(destination, sgid_index, || self.core.drive())
+        let request = PathRequest { sgid_index, ..PathRequest::to(destination) };
+        self.find_path(&request).map(|path| path.addressing)
+    }
+
+    /// The path to a destination: GID index, headers with VLAN, path MTU. Waits for the next hop to answer, as
+    /// [`resolve`](Self::resolve) does.
+    pub fn find_path(&self, request: &PathRequest) -> Result<ResolvedPath, ResolveError> {
+        self.port.resolve(request, || self.core.drive())
+    }
+
+    /// As [`find_path`](Self::find_path), but never waits: gives the answer if it is known, or else `None` and tells it to `done`,
+    /// from the control thread, once the next hop has answered or its time is over. `done` may ask again, and should not wait.
+    ///
+    /// Errors: those of `find_path`, and [`ResolveError::Busy`] when thousands wait already.
+    pub fn find_path_then(
+        &self,
+        request: PathRequest,
+        done: impl FnOnce(Result<ResolvedPath, ResolveError>) + Send + 'static,
+    ) -> Option<Result<ResolvedPath, ResolveError>> {
+        self.port.resolve_then(request, Box::new(done))
     }
 
     /// Allocates a protection domain.

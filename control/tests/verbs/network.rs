@@ -2,7 +2,10 @@
 
 use crate::support::{Pair, devices, family};
 use rockhopper::config::QosSettings;
-use rockhopper::{Config, ConnectOptions, EventKind, EventSource, QpType, ResolveError, RingPair, SendWr};
+use rockhopper::{
+    Config, ConnectOptions, Destination, EventKind, EventSource, PathRequest, QpType, ResolveError, RingPair,
+    SendWr,
+};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -28,6 +31,33 @@ fn a_dead_neighbour_is_reported_within_two_seconds() {
     let dead: IpAddr = "10.82.72.9".parse().unwrap();
     assert_eq!(a.resolve(dead, None), Err(ResolveError::Unreachable(dead)));
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_path_is_found_without_waiting_and_told_by_the_control_thread() {
+    let (a, _b) = devices(&RingPair::default());
+    let ask = |address: &str, timeout| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let request = PathRequest { timeout, ..PathRequest::to(address.parse::<Destination>().unwrap()) };
+        let begin = Instant::now();
+        let known = a.find_path_then(request, move |found| tell.send(found).unwrap());
+        (known, begin, told)
+    };
+    let (known, _, told) = ask("fd52:48::2", None);
+    assert_eq!(known, None, "the link has to be asked");
+    let path = told.recv_timeout(Duration::from_secs(10)).unwrap().unwrap();
+    assert_eq!((path.gid_index, path.addressing.dst.ip()), (2, "fd52:48::2".parse().unwrap()));
+    assert_eq!(path.path_mtu, a.path_mtu());
+    let (known, ..) = ask("fd52:48::2%ring1", None);
+    assert_eq!(known, Some(Ok(path)), "now it is known");
+    let dead = "10.82.72.9".parse().unwrap();
+    let (known, begin, told) = ask("10.82.72.9", Some(Duration::from_millis(50)));
+    assert_eq!(known, None);
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(Err(ResolveError::Unreachable(dead))));
+    assert!(begin.elapsed() >= Duration::from_millis(50));
+    let (known, ..) = ask("fe80::1%ring2", None);
+    let other = ResolveError::Scope { scope: "ring2".into(), port: "ring1".into() };
+    assert_eq!(known, Some(Err(other)));
 }
 
 #[test]

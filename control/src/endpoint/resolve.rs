@@ -1,0 +1,235 @@
+//! From a destination to the headers that lead there: which GID of ours, whose MAC, which VLAN, which path MTU.
+//!
+//! [`PortCore::try_resolve`] never waits. On it stand the two ways to wait: in the caller's thread, and by a call from the
+//! control thread when the link has answered.
+
+use super::port::PortCore;
+use crate::error::ResolveError;
+use crate::net::{Interface, NextHop, Resolution, Route};
+use std::fmt;
+use std::net::{AddrParseError, IpAddr};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use wire::{Addressing, Gid, Mac, Mtu, RoceVersion, Vlan};
+
+/// An address of a peer, and for those that exist once per link (link-local ones) the link that is meant: the name of a
+/// port, as in `fe80::1%port0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Destination {
+    /// The address.
+    pub address: IpAddr,
+    /// The port.
+    pub scope: Option<String>,
+}
+
+impl From<IpAddr> for Destination {
+    fn from(address: IpAddr) -> Self {
+        Destination { address, scope: None }
+    }
+}
+
+impl FromStr for Destination {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        match text.split_once('%') {
+            Some((address, scope)) if !scope.is_empty() => {
+                Ok(Destination { address: address.parse()?, scope: Some(scope.to_owned()) })
+            }
+            _ => Ok(text.parse::<IpAddr>()?.into()),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.scope {
+            Some(scope) => write!(f, "{}%{scope}", self.address),
+            None => write!(f, "{}", self.address),
+        }
+    }
+}
+
+/// What to find a path for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRequest {
+    /// Where to.
+    pub destination: Destination,
+    /// Index of the GID to send from; by default the one that the route to the destination names.
+    pub sgid_index: Option<usize>,
+    /// How long the next hop may take to answer; by default, and at most, as long as the port asks it.
+    pub timeout: Option<Duration>,
+}
+
+impl PathRequest {
+    /// A path to `destination` from whichever GID leads there.
+    pub fn to(destination: impl Into<Destination>) -> PathRequest {
+        PathRequest { destination: destination.into(), sgid_index: None, timeout: None }
+    }
+}
+
+/// A path that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResolvedPath {
+    /// Index of our GID.
+    pub gid_index: usize,
+    /// The headers, VLAN tag included. The UDP source port is 0: whoever sends chooses it.
+    pub addressing: Addressing,
+    /// The largest path MTU that our port carries.
+    pub path_mtu: Mtu,
+}
+
+/// What came of looking for a path: `None` while the next hop is being asked for.
+pub(crate) type Found = Option<Result<ResolvedPath, ResolveError>>;
+
+/// Whom to tell, once.
+pub(crate) type Done = Box<dyn FnOnce(Result<ResolvedPath, ResolveError>) + Send>;
+
+/// Requests that wait for an answer of the link; the control thread looks after them.
+#[derive(Default)]
+pub(crate) struct Waiting(Mutex<Vec<Waiter>>);
+
+struct Waiter {
+    request: PathRequest,
+    until_ns: u64,
+    done: Done,
+}
+
+/// Requests that may wait at a time.
+const MOST_WAITING: usize = 4096;
+
+/// A neighbour that is silent for longer than this is reported as dead.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
+
+impl PortCore {
+    /// Looks for a path without waiting, and asks the link if need be.
+    pub fn try_resolve(&self, request: &PathRequest) -> Found {
+        self.try_resolve_in(&mut self.network.lock(), request).transpose()
+    }
+
+    /// Answers at once if the answer is known. Otherwise `done` is told it by the control thread, within the request's time.
+    pub fn resolve_then(&self, request: PathRequest, done: Done) -> Found {
+        if let Some(known) = self.try_resolve(&request) {
+            return Some(known);
+        }
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= MOST_WAITING {
+            return Some(Err(ResolveError::Busy(MOST_WAITING)));
+        }
+        let patience = request.timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
+        let until_ns = self.clock.now_ns().saturating_add(patience.as_nanos() as u64);
+        waiting.push(Waiter { request, until_ns, done });
+        None
+    }
+
+    /// Answers those whose wait is over: the control thread's. Nothing is locked while they are told, so that they may ask
+    /// again.
+    pub fn answer_waiting(&self) {
+        let now = self.clock.now_ns();
+        let mut over = Vec::new();
+        let mut waiting = self.waiting.lock();
+        if !waiting.is_empty() {
+            let mut interface = self.network.lock();
+            let mut still = Vec::with_capacity(waiting.len());
+            for waiter in waiting.drain(..) {
+                match self.try_resolve_in(&mut interface, &waiter.request) {
+                    Ok(None) if now < waiter.until_ns => still.push(waiter),
+                    Ok(None) => {
+                        let address = waiter.request.destination.address;
+                        over.push((waiter.done, Err(ResolveError::Unreachable(address))));
+                    }
+                    Ok(Some(path)) => over.push((waiter.done, Ok(path))),
+                    Err(why) => over.push((waiter.done, Err(why))),
+                }
+            }
+            *waiting = still;
+        }
+        drop(waiting);
+        for (done, result) in over {
+            done(result);
+        }
+    }
+
+    pub(super) fn try_resolve_in(
+        &self,
+        interface: &mut Interface,
+        request: &PathRequest,
+    ) -> Result<Option<ResolvedPath>, ResolveError> {
+        let destination = request.destination.address.to_canonical();
+        if let Some(scope) = request.destination.scope.as_ref().filter(|scope| **scope != self.facts.name) {
+            return Err(ResolveError::Scope { scope: scope.clone(), port: self.facts.name.clone() });
+        }
+        let route = interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
+        let (source, gid_type) = match request.sgid_index {
+            None => (route.source, interface.gids().default_type()),
+            Some(index) => source_of(interface, index, destination)?,
+        };
+        let known = request.sgid_index.or_else(|| interface.gids().index_of_type(source.into(), gid_type));
+        let gid_index = known.unwrap_or_default();
+        let mac = match v1_station(gid_type, destination, &route)? {
+            Some(mac) => mac,
+            None => match interface.resolve(self.clock.now_ns(), destination) {
+                Resolution::Ready(mac) => mac,
+                Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
+                Resolution::Pending => {
+                    self.send_waiting(interface);
+                    return Ok(None);
+                }
+            },
+        };
+        let addressing = self.addressing(source, gid_type, destination, mac);
+        Ok(Some(ResolvedPath { gid_index, addressing, path_mtu: self.facts.path_mtu }))
+    }
+
+    fn addressing(&self, source: IpAddr, version: RoceVersion, destination: IpAddr, dmac: Mac) -> Addressing {
+        Addressing {
+            version,
+            smac: self.facts.mac,
+            dmac,
+            vlan: self.facts.vlan.map(|vid| Vlan::new(0, vid)),
+            src: Gid::from(source),
+            dst: Gid::from(destination),
+            traffic_class: self.facts.qos.traffic_class(),
+            flow_label: 0,
+            hop_limit: if version == RoceVersion::V1 { V1_HOP_LIMIT } else { self.facts.qos.hop_limit },
+            // Whoever sends by it chooses: a connection by its two QPs, a datagram by its own.
+            udp_sport: 0,
+        }
+    }
+}
+
+impl Waiting {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// rocev2 facts, wire 3: v1 is not routed.
+const V1_HOP_LIMIT: u8 = 1;
+
+/// rocev2 facts, wire 13: v1 takes the MAC out of a link-local GID without asking, and never goes beyond the link.
+fn v1_station(
+    gid_type: RoceVersion,
+    destination: IpAddr,
+    route: &Route,
+) -> Result<Option<Mac>, ResolveError> {
+    match route.next_hop {
+        NextHop::Neighbour(_) if gid_type == RoceVersion::V2 => Ok(None),
+        NextHop::Neighbour(hop) if hop != destination => Err(ResolveError::NotRouted(destination)),
+        NextHop::Neighbour(_) => Ok(Gid::from(destination).link_local_mac()),
+        NextHop::Local | NextHop::Group(_) => Ok(None),
+    }
+}
+
+fn source_of(
+    interface: &Interface,
+    index: usize,
+    destination: IpAddr,
+) -> Result<(IpAddr, RoceVersion), ResolveError> {
+    let entry = interface.gids().get(index).ok_or(ResolveError::GidIndex(index))?;
+    if entry.address.is_ipv4() != destination.is_ipv4() {
+        return Err(ResolveError::Family { source_gid: entry.address, destination });
+    }
+    Ok((entry.address, entry.gid_type))
+}
