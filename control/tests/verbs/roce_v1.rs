@@ -142,8 +142,12 @@ fn ends_of_two_types_are_not_connected() {
         crate::support::end(&only_v2, QpType::Rc).qp.connect(&b.qp.info(&index(2)), &index(1)).unwrap_err();
     assert!(refused.to_string().ends_with("or give the port here both gid_types"), "{refused}");
     // Who does not say is believed.
-    let silent = QpInfo { gid_type: None, ..b.qp.info(&index(3)) };
-    a.qp.connect(&silent, &index(2)).unwrap();
+    for (ours, theirs) in [(2, 3), (3, 2)] {
+        let (a, b) = devices(&both());
+        let (a, b) = (crate::support::end(&a, QpType::Rc), crate::support::end(&b, QpType::Rc));
+        let silent = QpInfo { gid_type: None, ..b.qp.info(&index(theirs)) };
+        a.qp.connect(&silent, &index(ours)).unwrap();
+    }
     let json = serde_json::to_string(&b.qp.info(&index(2))).unwrap();
     assert!(json.contains(r#""gid_type":"v1""#), "{json}");
     assert_eq!(serde_json::from_str::<QpInfo>(&json).unwrap(), b.qp.info(&index(2)));

@@ -84,6 +84,17 @@ fn one_frame_can_become_many() {
     assert_eq!(counters.impair.get(Effect::Duplicated), 64 * 16);
 }
 
+/// A copy is one of the frame as it came, whatever else happens to that one.
+#[test]
+fn copies_are_spared_what_strikes_their_frame() {
+    let (frames, counters) =
+        sent("spared", "corrupt 2 bits every 4 tx; duplicate every 4 tx; seed 2", PACKETS);
+    assert_eq!(frames.len(), 250);
+    let right: Vec<_> = frames.iter().filter(|frame| is_right(frame)).map(|frame| number(frame)).collect();
+    assert_eq!(right, (0..PACKETS).collect::<Vec<_>>(), "one of each");
+    assert_eq!(counters.impair.get(Effect::Corrupted), 50);
+}
+
 #[test]
 fn reordered_frames_leave_behind_others() {
     let (frames, counters) = sent("order", "reorder 3 every 10 tx", PACKETS);
@@ -185,6 +196,16 @@ fn frames_that_arrive_are_struck_too() {
     assert_eq!(written, (0..40).collect::<Vec<_>>());
     assert_eq!(counters.impair.get(Effect::Duplicated), 10);
     assert_eq!((counters.impair.get(Effect::CeMarked), counters.impair.get(Effect::Reordered)), (20, 10));
+}
+
+/// No other frame has to come for a held one to go on.
+#[test]
+fn a_delayed_frame_arrives_by_itself() {
+    let (mut peer, driven, _qp, mr) = rig("rxlate", "delay 20ms 100% rx");
+    let (begin, frame) = (Instant::now(), write(&peer, &mr, 0));
+    peer.send(0, &[frame]);
+    drive(&[&driven], || mr.bytes(0, 4) == [7; 4]);
+    assert!(begin.elapsed() >= Duration::from_millis(19));
 }
 
 /// A frame in pieces cut anywhere is changed where the plan says.
