@@ -409,8 +409,10 @@ impl Requests {
         {
             packet.broken(Rule::Retransmission, format_args!("{info} differs from the one before"));
         }
-        if side.sees_sending && side.sees_answers && record.at < settled && !record.has_own_answer() {
-            packet.broken(Rule::PsnOrder, format_args!("{info} is sent again, but it was acknowledged"));
+        let done = record.span(side.mtu).is_some_and(|span| record.at + u64::from(span) <= settled);
+        if side.sees_sending && side.sees_answers && done {
+            let answered = if record.has_own_answer() { "answered" } else { "acknowledged" };
+            packet.broken(Rule::PsnOrder, format_args!("{info} is sent again, but it was {answered}"));
         }
     }
 

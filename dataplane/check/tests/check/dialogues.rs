@@ -161,6 +161,12 @@ fn an_ack_beyond_an_unanswered_read_settles_nothing_behind_it() {
     let at_requester = || Dialogue::at(REQUESTER);
     at_requester().read(0).send(1).answer(1, ACKED, 2).read(0).send(1).breaks(&[]);
     at_requester().send(0).send(1).answer(1, ACKED, 2).send(0).breaks(&[Rule::PsnOrder]);
+    at_requester().read(0).read_response(0, 1).read(0).breaks(&[Rule::PsnOrder]);
+    // One response of three: the rest is wanted, all of them: nothing is.
+    let mut long = at_requester();
+    long.long_read(0).long_response(READ_FIRST, 0, 1).long_read(0).breaks(&[]);
+    long.long_response(READ_FIRST, 0, 1).long_response(READ_MIDDLE, 1, 1).long_response(READ_LAST, 2, 1);
+    long.long_read(0).breaks(&[Rule::PsnOrder]);
     // Once the response has come, the ACK counts.
     at_requester().read(0).send(1).read_response(0, 2).answer(1, ACKED, 2).send(1).breaks(&[Rule::PsnOrder]);
 }
