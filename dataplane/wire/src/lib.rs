@@ -9,6 +9,7 @@
 //! | take a received frame apart | [`Frame::parse`], [`Frame::ext`], [`Frame::verify_icrc`] |
 //! | know what an opcode means | [`Opcode::info`], [`Opcode::of`] |
 //! | send | [`HeaderTemplate`], [`ExtHeaders`], [`write_headers`], [`Icrc`] |
+//! | read and write management datagrams | [`mad`] |
 //! | name a number | [`Psn`], [`Qpn`], [`RKey`], [`Gid`], [`Mtu`] … |
 //!
 //! ```
@@ -48,6 +49,7 @@ mod frame;
 mod grh_area;
 mod header;
 mod icrc;
+pub mod mad;
 mod net;
 mod opcode;
 mod packet;

@@ -44,11 +44,11 @@ fn captured_frames_can_be_built_again() {
     assert_eq!(roce, 1486);
 }
 
-fn directory() -> PathBuf {
+pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/captures")
 }
 
-fn frames(path: &Path) -> Vec<Vec<u8>> {
+pub fn frames(path: &Path) -> Vec<Vec<u8>> {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut reader = PcapReader::new(file).expect("a capture");
     let mut frames = Vec::new();

@@ -1,0 +1,84 @@
+//! The way from a request to a connection and to its end (rocev2 facts, CM 11 and 12).
+
+use crate::message;
+use crate::support::*;
+use cm::*;
+use wire::mad::{CmMessage, MessageKind};
+use wire::{Mtu, Psn, Qpn};
+
+#[test]
+fn a_connection_is_made_and_ended() {
+    let mut pair = Pair::new();
+    let (a, b) = pair.connected();
+    assert_eq!((pair.a.cm.state(a), pair.b.cm.state(b)), (Ok(State::Established), Ok(State::Established)));
+    pair.a.cm.send_dreq(0, a, b"bye").unwrap();
+    pair.settle();
+    let Event::Disconnected { conn, cause: DisconnectCause::Peer(data) } = pair.b.event() else { panic!() };
+    assert_eq!((conn, &data.bytes()[..4]), (b, &b"bye\0"[..]));
+    let Event::Disconnected { conn, cause: DisconnectCause::Answered(_) } = pair.a.event() else { panic!() };
+    assert_eq!(conn, a);
+    // ACK timeout code 17: 537 ms.
+    pair.a.pass(536 * MS);
+    assert_eq!(pair.a.events(), []);
+    pair.a.pass(MS);
+    pair.b.pass(537 * MS);
+    assert_eq!(pair.a.event(), Event::TimewaitExit { conn: a, qpn: Some(Qpn::new(0xA1)) });
+    assert_eq!(pair.b.event(), Event::TimewaitExit { conn: b, qpn: Some(Qpn::new(0xB2)) });
+    for end in [&mut pair.a, &mut pair.b] {
+        assert_eq!(end.cm.usage(), Usage { listeners: end.cm.usage().listeners, ..Usage::default() });
+        assert_eq!(end.cm.next_timeout(), None);
+    }
+}
+
+/// Both ends derive the same from REQ and REP: what one begins to send with, the other expects.
+#[test]
+fn the_plans_of_both_ends_fit_together() {
+    let mut pair = Pair::new();
+    let params = ReqParams { responder_resources: 3, initiator_depth: 9, rnr_retry_count: 2, ..pair.a.req() };
+    let params = ReqParams { private_data: b"hello".to_vec(), ..params };
+    let a = pair.a.cm.send_req(0, &params).unwrap();
+    pair.settle();
+    let Event::ReqReceived { conn: b, req, path, .. } = pair.b.event() else { panic!() };
+    assert_eq!((&req.private_data.bytes()[..6], path), (&b"hello\0"[..], pair.b.path));
+    let accept = RepParams { responder_resources: 5, initiator_depth: 4, rnr_retry_count: 6, ..rep() };
+    let passive = pair.b.cm.plan_accept(b, &accept).unwrap();
+    assert!(pair.a.cm.plan(a).is_err(), "no reply yet");
+    pair.b.cm.send_rep(0, b, &accept).unwrap();
+    pair.settle();
+    let active = pair.a.cm.plan(a).unwrap();
+    assert_eq!((active.dest_qpn, passive.dest_qpn), (Qpn::new(0xB2), Qpn::new(0xA1)));
+    assert_eq!((active.rq_psn, active.sq_psn), (Psn::new(0x111), Psn::new(0x222)));
+    assert_eq!((passive.rq_psn, passive.sq_psn), (Psn::new(0x222), Psn::new(0x111)));
+    assert_eq!((active.mtu, passive.mtu), (Mtu::Mtu1024, Mtu::Mtu1024));
+    // Of nine READs that the active side wants, the passive one accepts five; of four the other way, three.
+    assert_eq!((active.max_rd_atomic, passive.max_dest_rd_atomic), (5, 5));
+    assert_eq!((passive.max_rd_atomic, active.max_dest_rd_atomic), (3, 3));
+    assert_eq!((active.rnr_retry_count, passive.rnr_retry_count), (6, 2));
+    assert_eq!((active.ack_timeout, passive.ack_timeout), (17, 17));
+}
+
+/// Every answer repeats the request's transaction, a DREQ begins its own (rocev2 facts, CM 2).
+#[test]
+fn answers_repeat_the_transaction() {
+    let mut pair = Pair::new();
+    let a = pair.a.ask();
+    let req = pair.a.sent_one();
+    pair.b.take(&req);
+    let Event::ReqReceived { conn: b, .. } = pair.b.event() else { panic!() };
+    pair.b.cm.send_rep(0, b, &rep()).unwrap();
+    let reply = pair.b.sent_one();
+    pair.a.take(&reply);
+    pair.a.cm.send_rtu(0, a, b"").unwrap();
+    let rtu = pair.a.sent_one();
+    pair.b.take(&rtu);
+    pair.a.cm.send_dreq(0, a, b"").unwrap();
+    let dreq = pair.a.sent_one();
+    pair.b.take(&dreq);
+    let drep = pair.b.sent_one();
+    assert_eq!([&reply, &rtu].map(|mad| mad.transaction_id), [req.transaction_id; 2]);
+    assert_ne!(dreq.transaction_id, req.transaction_id);
+    assert_eq!(drep.transaction_id, dreq.transaction_id);
+    assert_eq!(message!(dreq, Dreq).remote_qpn, Qpn::new(0xB2));
+    let counters = pair.b.cm.counters();
+    assert_eq!((counters.received(MessageKind::Req), counters.sent(MessageKind::Rep)), (1, 1));
+}
