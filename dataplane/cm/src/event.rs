@@ -1,10 +1,10 @@
 //! What the application should know.
 
-use crate::{ConnId, ListenerId, Path};
+use crate::{ConnId, ListenerId, Path, SidrId};
 use wire::Qpn;
-use wire::mad::{Answered, Area, Rej, Rep, Req};
+use wire::mad::{Answered, Area, Rej, Rep, Req, SidrRep, SidrReq};
 
-/// Something happened to a connection or a listener.
+/// Something happened to a connection, a listener, or a question for a datagram service.
 ///
 /// A connection's last event is always [`Event::TimewaitExit`]. A destroyed connection has no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,36 @@ pub enum Event {
         /// Our QP; absent when the application never named one.
         qpn: Option<Qpn>,
     },
+    /// Somebody asks for the QP of a datagram service. Answer with `send_sidr_rep` or `destroy_sidr`.
+    SidrReqReceived {
+        /// The question.
+        sidr: SidrId,
+        /// Who listened.
+        listener: ListenerId,
+        /// Between whom.
+        path: Path,
+        /// The request: its private data begins with an addressing header when rdma_cm asks.
+        req: Box<SidrReq>,
+    },
+    /// The application did not answer a question in time: it was rejected, and is over.
+    SidrExpired {
+        /// Which question.
+        sidr: SidrId,
+    },
+    /// Our question was answered, and is over.
+    SidrRepReceived {
+        /// Which question.
+        sidr: SidrId,
+        /// Between whom.
+        path: Path,
+        /// The answer: success only if its status says so.
+        rep: Box<SidrRep>,
+    },
+    /// Our question was not answered, and is over.
+    SidrUnreachable {
+        /// Which question.
+        sidr: SidrId,
+    },
 }
 
 /// Why a connection ended.
@@ -106,6 +136,21 @@ impl Event {
             | Event::Unreachable { conn, .. }
             | Event::Disconnected { conn, .. }
             | Event::TimewaitExit { conn, .. } => Some(conn),
+            Event::SidrReqReceived { .. }
+            | Event::SidrExpired { .. }
+            | Event::SidrRepReceived { .. }
+            | Event::SidrUnreachable { .. } => None,
+        }
+    }
+
+    /// The question for a datagram service that it is about.
+    pub fn sidr(&self) -> Option<SidrId> {
+        match *self {
+            Event::SidrReqReceived { sidr, .. }
+            | Event::SidrExpired { sidr }
+            | Event::SidrRepReceived { sidr, .. }
+            | Event::SidrUnreachable { sidr } => Some(sidr),
+            _ => None,
         }
     }
 }

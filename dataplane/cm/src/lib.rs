@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`Cm::on_mad`]: a MAD that came to QP 1 | [`Cm::poll_transmit`]: MADs to send |
 //! | [`Cm::on_timeout`]: the time of [`Cm::next_timeout`] has come | [`Cm::poll_event`]: what the application should know |
-//! | calls of the application: [`Cm::listen`], [`Cm::send_req`], [`Cm::send_rep`] … | their results |
+//! | calls of the application: [`Cm::listen`], [`Cm::send_req`], [`Cm::send_rep`], [`Cm::send_sidr_req`] … | their results |
 //!
 //! After every input, drain both outputs. Queue pairs are moved by the caller: [`Cm::plan`] and [`Cm::plan_accept`] tell what to
 //! set. An ID may be destroyed at any time; whatever the peer has to be told, and the time until its number may be used again,
@@ -49,6 +49,7 @@ mod plan;
 mod random;
 mod receive;
 mod reject;
+mod sidr;
 mod slab;
 mod state;
 mod timeout;
@@ -62,6 +63,7 @@ pub use listen::ListenerId;
 pub use machine::{Cm, Transmit};
 pub use params::{Path, RepParams, ReqParams};
 pub use plan::QpPlan;
+pub use sidr::{SidrId, SidrRepParams, SidrReqParams};
 pub use slab::ConnId;
 pub use state::State;
 pub use timers::{timeout_code, timeout_ns};

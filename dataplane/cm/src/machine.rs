@@ -4,9 +4,10 @@ use crate::conn::Conn;
 use crate::index::{Index, Peer};
 use crate::listen::Listeners;
 use crate::random::Random;
+use crate::sidr::Questions;
 use crate::slab::{Handle, Slab};
 use crate::timers::{Timed, Timers, timeout_ns};
-use crate::{CmError, Config, ConnId, Counters, Event, Path, QpPlan, RepParams, State, Usage};
+use crate::{CmError, Config, ConnId, Counters, Event, Path, QpPlan, RepParams, SidrId, State, Usage};
 use std::collections::VecDeque;
 use wire::mad::{CmMad, CommId, MAD_LEN, MessageKind};
 
@@ -28,6 +29,7 @@ pub struct Cm {
     pub(crate) conns: Slab<Conn>,
     pub(crate) index: Index,
     pub(crate) listeners: Listeners,
+    pub(crate) questions: Questions,
     pub(crate) timers: Timers,
     pub(crate) random: Random,
     pub(crate) counters: Counters,
@@ -46,6 +48,7 @@ impl Cm {
             conns: Slab::default(),
             index: Index::default(),
             listeners: Listeners::default(),
+            questions: Questions::default(),
             timers: Timers::default(),
             random: Random::new(config.seed),
             counters: Counters::default(),
@@ -76,6 +79,7 @@ impl Cm {
         while let Some(timed) = self.timers.take_due(now) {
             match timed {
                 Timed::Conn(handle) => self.on_conn_timeout(now, handle),
+                Timed::Sidr(handle) => self.on_question_timeout(now, handle),
             }
         }
     }
@@ -91,7 +95,7 @@ impl Cm {
             connections: self.conns.len() - self.in_timewait,
             timewait: self.in_timewait,
             half_open: self.index.half_open_in_all(),
-            sidr: 0,
+            sidr: self.questions.len(),
             listeners: self.listeners.len(),
         }
     }
@@ -133,6 +137,16 @@ impl Cm {
         if self.conns.get(handle).is_some_and(|conn| !conn.silent) {
             self.events.push_back(event);
         }
+    }
+
+    /// Tells the application, whoever it is about.
+    pub(crate) fn report(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// Takes back what was not polled yet.
+    pub(crate) fn forget_sidr_events(&mut self, sidr: SidrId) {
+        self.events.retain(|event| event.sidr() != Some(sidr));
     }
 
     /// Takes back what was not polled yet, but for the end of timewait.

@@ -41,7 +41,10 @@ impl Cm {
             CmMessage::Dreq(dreq) => self.on_dreq(now, path, tid, dreq),
             CmMessage::Drep(drep) => self.on_drep(now, path, drep),
             CmMessage::Lap(lap) => self.on_lap(path, tid, lap),
-            CmMessage::Apr(_) | CmMessage::SidrReq(_) | CmMessage::SidrRep(_) => Err(DropReason::Unexpected),
+            CmMessage::SidrReq(req) => self.on_sidr_req(now, path, tid, req),
+            CmMessage::SidrRep(rep) => self.on_sidr_rep(path, rep),
+            // We never send a LAP.
+            CmMessage::Apr(_) => Err(DropReason::Unexpected),
         }
     }
 

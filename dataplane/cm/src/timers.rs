@@ -17,6 +17,7 @@ pub fn timeout_code(ns: u64) -> u8 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timed {
     Conn(Handle),
+    Sidr(Handle),
 }
 
 /// Deadlines in their order.
