@@ -2,4 +2,5 @@
 
 mod connects;
 mod sidr;
+mod sim;
 mod support;
