@@ -155,6 +155,8 @@ fn a_group_that_was_left_and_one_that_nobody_is_told_of_are_not_answered_for() {
     assert_eq!(until(&mut interface, 2 * SECOND_NS).len(), 1);
     // The leaving is to be told once more when a router asks.
     hear(&mut interface, 2 * SECOND_NS, V3_QUERY);
+    hear(&mut interface, 2 * SECOND_NS, V3_QUERY_GROUP);
+    assert!(until(&mut interface, 3 * SECOND_NS - 1).is_empty(), "an answer would be due within the second");
     let told = until(&mut interface, 20 * SECOND_NS);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].ends_with("0000000103000000ef4d0101"), "{told:?}");
