@@ -26,7 +26,8 @@ impl Cm {
         }
     }
 
-    fn abandon(&mut self, now: u64, handle: Handle, reason: RejectReason) {
+    /// Refuses what is under way, for this reason, and goes to timewait.
+    pub(crate) fn abandon(&mut self, now: u64, handle: Handle, reason: RejectReason) {
         let Some(conn) = self.conns.get(handle) else { return };
         let mad = match reason {
             RejectReason::TIMEOUT => self.timeout_rej(conn),

@@ -8,7 +8,7 @@ use crate::receive::Taken;
 use crate::slab::Handle;
 use crate::timers::timeout_ns;
 use crate::{Cm, CmError, ConnId, DropReason, Event, ListenerId, Path, RepParams, State};
-use wire::mad::{Area, CmMad, CmMessage, CommId, RejectReason, Rep, Req, Rtu, Transport};
+use wire::mad::{Answered, Area, CmMad, CmMessage, CommId, RejectReason, Rep, Req, Rtu, Transport};
 
 /// However soon a peer says that it answers: a REP is not repeated faster than this.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
@@ -107,7 +107,8 @@ impl Cm {
             State::ReqRcvd | State::MraReqSent => self.ask_for_time(known),
             State::RepSent => self.transmit_repeat(known),
             State::Timewait => {
-                let refused = |mad: &CmMad| matches!(mad.message, CmMessage::Rej(_));
+                let refused =
+                    |mad: &CmMad| matches!(&mad.message, CmMessage::Rej(rej) if rej.message == Answered::Req);
                 if conn.repeat.as_deref().is_some_and(refused) {
                     self.transmit_repeat(known);
                 } else {

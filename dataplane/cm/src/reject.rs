@@ -51,8 +51,9 @@ impl Cm {
     fn find_rejected(&self, path: &Path, rej: &Rej) -> Result<Handle, DropReason> {
         if let (RejectReason::TIMEOUT, Some(guid)) = (rej.reason, rej.ari().first_chunk()) {
             let peer = Peer::new(path, u64::from_be_bytes(*guid));
-            let handle = self.index.by_remote.get(&(peer, rej.local_id)).copied();
-            return handle.ok_or(DropReason::UnknownId);
+            if let Some(&handle) = self.index.by_remote.get(&(peer, rej.local_id)) {
+                return Ok(handle);
+            }
         }
         if let Ok(handle) = self.find(path, rej.local_id, rej.remote_id) {
             return Ok(handle);

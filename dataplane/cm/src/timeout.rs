@@ -2,7 +2,7 @@
 
 use crate::slab::Handle;
 use crate::{Cm, DisconnectCause, Event, State};
-use wire::mad::Answered;
+use wire::mad::{Answered, RejectReason};
 
 impl Cm {
     pub(crate) fn on_conn_timeout(&mut self, now: u64, handle: Handle) {
@@ -17,14 +17,17 @@ impl Cm {
                 self.ask_for_time(handle);
             }
             State::ReqRcvd | State::MraReqSent | State::RepRcvd | State::MraRepSent => {
-                self.give_up(now, handle, Event::Expired { conn: id });
+                // The peer knows us by its own ID only, which a timeout's REJ does not name to Linux.
+                self.give_up(now, handle, RejectReason::CONSUMER_DEFINED, Event::Expired { conn: id });
             }
             _ if conn.tries_left > 0 => self.again(now, handle),
             State::ReqSent | State::MraReqRcvd => {
-                self.give_up(now, handle, Event::Unreachable { conn: id, message: Answered::Req });
+                let event = Event::Unreachable { conn: id, message: Answered::Req };
+                self.give_up(now, handle, RejectReason::TIMEOUT, event);
             }
             State::RepSent | State::MraRepRcvd => {
-                self.give_up(now, handle, Event::Unreachable { conn: id, message: Answered::Rep });
+                let event = Event::Unreachable { conn: id, message: Answered::Rep };
+                self.give_up(now, handle, RejectReason::TIMEOUT, event);
             }
             State::DreqSent => {
                 self.tell(handle, Event::Disconnected { conn: id, cause: DisconnectCause::Unanswered });
@@ -50,11 +53,8 @@ impl Cm {
     }
 
     /// The peer is told once now, and again whenever it goes on.
-    fn give_up(&mut self, now: u64, handle: Handle, event: Event) {
-        let Some(conn) = self.conns.get(handle) else { return };
-        let (path, mad) = (conn.path, self.timeout_rej(conn));
-        self.transmit(path, &mad);
+    fn give_up(&mut self, now: u64, handle: Handle, reason: RejectReason, event: Event) {
         self.tell(handle, event);
-        self.enter_timewait(now, handle, Some(mad));
+        self.abandon(now, handle, reason);
     }
 }
