@@ -6,11 +6,13 @@
 #![warn(missing_docs)]
 
 mod bytes;
+mod connections;
 mod dialogue;
 mod packets;
 mod plain;
 mod setup;
 
+pub use connections::connections;
 pub use dialogue::{live_engine, requester, responder};
 pub use plain::{capture, checker, impair_plan, wire_parser};
 
@@ -18,7 +20,7 @@ pub use plain::{capture, checker, impair_plan, wire_parser};
 pub type Property = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const ALL: [Property; 7] = [
+pub const ALL: [Property; 8] = [
     ("live_engine", live_engine),
     ("responder", responder),
     ("requester", requester),
@@ -26,4 +28,5 @@ pub const ALL: [Property; 7] = [
     ("impair_plan", impair_plan),
     ("checker", checker),
     ("capture", capture),
+    ("connections", connections),
 ];
