@@ -115,7 +115,7 @@ const SHAPE: Shape = Shape {
     link: LINK,
 };
 const LINK: LinkConfig =
-    LinkConfig { workers: 1, max_qps: 64, slow: 64, inject: 64, handoff: 1, move_after: 64 };
+    LinkConfig { workers: 1, max_qps: 64, slow: 64, mads: 1, inject: 64, handoff: 1, move_after: 64 };
 
 fn one_thread(size: u32) -> (f64, f64) {
     let (a, b) = sides(&format!("one{size}"), &SHAPE);

@@ -23,6 +23,12 @@ pub enum Drop {
     TooManySegments,
     /// For the control thread, whose ring is full.
     SlowPathFull,
+    /// For queue pair 1, but not as long as a management datagram.
+    MadLength,
+    /// For queue pair 1, and more from one source than it may send.
+    MadRate,
+    /// For queue pair 1, and too many wait for the control thread.
+    MadRingFull,
     /// For another worker, whose ring is full.
     HandoffFull,
     /// For a QP on its way here, and too many wait for it.
@@ -40,6 +46,9 @@ impl Drop {
         Drop::GroupNoBuffer,
         Drop::TooManySegments,
         Drop::SlowPathFull,
+        Drop::MadLength,
+        Drop::MadRate,
+        Drop::MadRingFull,
         Drop::HandoffFull,
         Drop::MoveFull,
     ];
@@ -55,6 +64,9 @@ impl Drop {
             Drop::GroupNoBuffer => "drop_group_no_buffer",
             Drop::TooManySegments => "drop_too_many_segments",
             Drop::SlowPathFull => "drop_slow_path_full",
+            Drop::MadLength => "drop_mad_length",
+            Drop::MadRate => "drop_mad_rate",
+            Drop::MadRingFull => "drop_mad_ring_full",
             Drop::HandoffFull => "drop_handoff_full",
             Drop::MoveFull => "drop_move_full",
         }
@@ -76,6 +88,8 @@ pub struct Traffic {
     pub looped: u64,
     /// Frames given to the control thread.
     pub slow: u64,
+    /// Management datagrams given to the control thread.
+    pub mads: u64,
     /// Frames given to another worker.
     pub handed_over: u64,
     /// QPs that moved here.
@@ -87,7 +101,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    fn named(&self) -> [(&'static str, u64); 10] {
+    fn named(&self) -> [(&'static str, u64); 11] {
         [
             ("rx_frames", self.rx_frames),
             ("rx_bytes", self.rx_bytes),
@@ -95,6 +109,7 @@ impl Traffic {
             ("tx_bytes", self.tx_bytes),
             ("looped_frames", self.looped),
             ("slow_path_frames", self.slow),
+            ("mads", self.mads),
             ("handed_over_frames", self.handed_over),
             ("moved_in_qps", self.moved_in),
             ("tx_ring_full", self.tx_full),

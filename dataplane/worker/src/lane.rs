@@ -7,6 +7,7 @@ use crate::group::Groups;
 use crate::handoff::Moves;
 use crate::impaired::Impaired;
 use crate::link::PortLink;
+use crate::mad::Gate;
 use crate::rx::Received;
 use crate::tx::Outgoing;
 use crate::waker::Waker;
@@ -36,6 +37,7 @@ pub(crate) struct Lane {
     pub posters: Posters,
     pub addresses: AddressSet,
     pub groups: Groups,
+    pub gate: Gate,
     pub received: Option<Box<Received>>,
     pub outgoing: Outgoing,
     pub moves: Moves,
@@ -65,6 +67,7 @@ impl Lane {
             max_mtu: config.max_mtu,
             addresses: AddressSet::default(),
             groups: Groups::default(),
+            gate: Gate::default(),
             received: Some(Box::default()),
             counters: LaneCounters::default(),
         })

@@ -7,6 +7,7 @@
 //! | rx burst → parse and iCRC → lookup and admit → responder or completer | `rx.rs` |
 //! | frames that are another worker's, and QPs that move | `handoff.rs` |
 //! | frames that are not RoCE for us | `slow.rs` |
+//! | management datagrams, for queue pair 1 | `mad.rs` |
 //! | poll transmit → seal | `sink.rs` |
 //! | packets to multicast groups, a copy for each member | `group.rs` |
 //! | tx burst | `tx.rs` |
@@ -41,6 +42,7 @@ mod impaired;
 mod lane;
 mod link;
 mod loopback;
+mod mad;
 mod rx;
 mod sink;
 mod slow;
@@ -56,6 +58,7 @@ pub use counters::{Drop, LaneCounters, Traffic};
 pub use driven::DrivenWorker;
 pub use handle::WorkerHandle;
 pub use link::{LinkConfig, PortLink};
+pub use mad::{Datagram, MAD_LEN};
 pub use thread::{SpawnError, WorkerThread};
 pub use waker::Waker;
 pub use worker::Worker;

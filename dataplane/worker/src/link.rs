@@ -4,6 +4,7 @@ use crate::config::SetupError;
 use crate::directory::{Directory, MAX_WORKERS};
 use crate::doorbell::Bells;
 use crate::handoff::{Answer, Parcel};
+use crate::mad::Datagram;
 use crate::waker::Waker;
 use crossbeam_queue::ArrayQueue;
 use dpdk::Mbuf;
@@ -21,6 +22,8 @@ pub struct LinkConfig {
     pub max_qps: usize,
     /// Frames that may wait for the control thread.
     pub slow: usize,
+    /// Management datagrams that may wait for the control thread.
+    pub mads: usize,
     /// Frames of the control thread that may wait to be sent.
     pub inject: usize,
     /// Frames that may wait between two workers.
@@ -31,7 +34,15 @@ pub struct LinkConfig {
 
 impl Default for LinkConfig {
     fn default() -> Self {
-        LinkConfig { workers: 1, max_qps: 4096, slow: 512, inject: 256, handoff: 1024, move_after: 64 }
+        LinkConfig {
+            workers: 1,
+            max_qps: 4096,
+            slow: 512,
+            mads: 2048,
+            inject: 256,
+            handoff: 1024,
+            move_after: 64,
+        }
     }
 }
 
@@ -44,6 +55,8 @@ pub struct PortLink {
     slow: ArrayQueue<Mbuf>,
     slow_waker: Waker,
     slow_lost: AtomicU64,
+    /// Datagrams for queue pair 1.
+    mads: ArrayQueue<Datagram>,
     /// Frames of the control thread.
     inject: ArrayQueue<Mbuf>,
 }
@@ -88,6 +101,7 @@ impl PortLink {
             slow: ArrayQueue::new(ring(config.slow)),
             slow_waker: Waker::new().map_err(SetupError::EventFd)?,
             slow_lost: AtomicU64::new(0),
+            mads: ArrayQueue::new(ring(config.mads)),
             inject: ArrayQueue::new(ring(config.inject)),
         }))
     }
@@ -121,7 +135,18 @@ impl PortLink {
         self.slow.is_empty()
     }
 
-    /// What the control thread sleeps on: woken when a frame came for [`take_slow`](Self::take_slow).
+    /// Takes the oldest datagram for queue pair 1: the control thread's side.
+    pub fn take_mad(&self) -> Option<Datagram> {
+        self.mads.pop()
+    }
+
+    /// True when none waits for [`take_mad`](Self::take_mad).
+    pub fn mads_is_empty(&self) -> bool {
+        self.mads.is_empty()
+    }
+
+    /// What the control thread sleeps on: woken when a frame came for [`take_slow`](Self::take_slow) or a datagram for
+    /// [`take_mad`](Self::take_mad).
     pub fn slow_waker(&self) -> &Waker {
         &self.slow_waker
     }
@@ -144,6 +169,14 @@ impl PortLink {
             self.slow_waker.wake();
         } else {
             self.slow_lost.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    pub(crate) fn push_mad(&self, datagram: Datagram) -> bool {
+        let taken = self.mads.push(datagram).is_ok();
+        if taken {
+            self.slow_waker.wake();
         }
         taken
     }

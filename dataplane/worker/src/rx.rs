@@ -5,6 +5,7 @@
 
 use crate::counters::Drop;
 use crate::lane::Lane;
+use crate::mad::is_for_gsi;
 use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
@@ -39,6 +40,8 @@ enum Fate {
     Local(Frame),
     /// For the members of a group.
     Group(Frame),
+    /// For queue pair 1.
+    Mad(Frame),
     /// Its QP is not here: another worker's, or on its way.
     Away(Frame),
     /// Not RoCE for us.
@@ -94,6 +97,7 @@ impl Lane {
                         Fate::Dropped
                     }
                     Ok(()) if frame.dst.is_multicast() => Fate::Group(frame),
+                    Ok(()) if is_for_gsi(&frame) => Fate::Mad(frame),
                     Ok(()) if self.is_local(&frame) => Fate::Local(frame),
                     Ok(()) => Fate::Away(frame),
                 },
@@ -130,6 +134,7 @@ impl Lane {
             match fate {
                 Fate::Local(frame) => self.execute(now, mbuf, frame),
                 Fate::Group(frame) => self.deliver_group(now, mbuf, frame),
+                Fate::Mad(frame) => self.give_mad(now, mbuf, frame),
                 Fate::Away(_) | Fate::Slow => leaving = true,
                 Fate::Dropped => {}
             }
@@ -139,7 +144,7 @@ impl Lane {
                 match fate {
                     Fate::Away(frame) => self.send_away(now, mbuf, &frame),
                     Fate::Slow => self.give_to_control(mbuf),
-                    Fate::Local(_) | Fate::Group(_) | Fate::Dropped => {}
+                    Fate::Local(_) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
                 }
             }
         } else {
