@@ -47,11 +47,13 @@
 #![warn(missing_docs)]
 
 pub mod admin;
+pub mod cm;
 pub mod config;
 mod eal;
 mod endpoint;
 mod error;
 pub mod exchange;
+mod gsi;
 pub mod net;
 pub mod perf;
 pub mod preflight;

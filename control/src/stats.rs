@@ -44,6 +44,9 @@ pub struct PortStats {
     pub roce: Named,
     /// What the slow path counted: ARP, neighbour discovery, echo.
     pub network: Named,
+    /// What came for queue pair 1, and was sent from it: connection management and questions for counters.
+    #[serde(default)]
+    pub management: Named,
     /// What the device counted.
     pub device: Named,
     /// Frames and bytes per worker. Shorter than the port's workers when one did not answer.
@@ -144,6 +147,7 @@ impl PortStats {
             link_up,
             roce,
             network,
+            management: management_counters(port),
             device: device_counters(port),
             workers: lanes.iter().map(worker_counters).collect(),
             notes: notes::notes(&qps, &too_big),
@@ -151,6 +155,11 @@ impl PortStats {
             srqs: srq_stats(port),
         }
     }
+}
+
+fn management_counters(port: &PortCore) -> Named {
+    let datagrams = port.gsi.counters.iter().map(|(name, value)| (name.to_owned(), value));
+    datagrams.chain(port.cm.counters()).collect()
 }
 
 fn device_counters(port: &PortCore) -> Named {

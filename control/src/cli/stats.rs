@@ -60,6 +60,7 @@ pub fn port_text(port: &PortStats, all: bool) -> String {
     };
     section("RoCE", &port.roce);
     section("network", &port.network);
+    section("management", &port.management);
     section("device", &port.device);
     for (index, worker) in port.workers.iter().enumerate() {
         section(&format!("worker {index}"), worker);

@@ -6,6 +6,7 @@ use super::port::{LaneHandle, PortCore, PortFacts, PortParts};
 use super::raw::{RawParts, RawPort};
 use super::{Drivers, Endpoint, EndpointCore};
 use crate::admin::AdminServer;
+use crate::cm::Host;
 use crate::config::{Config, DeviceKind, Drive, MemifRole, PollMode, PortSettings, WorkerSettings};
 use crate::error::StartError;
 use crate::net;
@@ -77,14 +78,24 @@ pub(super) fn start_ports(
     }
     let admin = config.control.socket.as_deref().map(|path| AdminServer::start(path, &ports)).transpose()?;
     let drivers = Arc::new(Drivers { workers: drivers, polls: AtomicU64::new(0) });
+    let host = Arc::new(Host::new(ports.clone(), Arc::clone(&drivers)));
     let control =
-        ControlThread::spawn(ports.clone(), Arc::clone(&drivers)).map_err(|why| StartError::System {
-            what: "no control thread".into(),
-            why,
-            remedy: "raise the limit of threads (ulimit -u)",
+        ControlThread::spawn(ports.clone(), Arc::clone(&drivers), Arc::clone(&host)).map_err(|why| {
+            StartError::System {
+                what: "no control thread".into(),
+                why,
+                remedy: "raise the limit of threads (ulimit -u)",
+            }
         })?;
     Ok(Endpoint {
-        core: Arc::new(EndpointCore { _control: control, _admin: admin, drivers, _threads: threads, ports }),
+        core: Arc::new(EndpointCore {
+            _control: control,
+            _admin: admin,
+            drivers,
+            _threads: threads,
+            ports,
+            host,
+        }),
     })
 }
 

@@ -4,6 +4,7 @@
 
 use super::Drivers;
 use super::port::PortCore;
+use crate::cm::Host;
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -29,12 +30,16 @@ pub(crate) struct ControlThread {
 }
 
 impl ControlThread {
-    pub fn spawn(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> std::io::Result<ControlThread> {
+    pub fn spawn(
+        ports: Vec<Arc<PortCore>>,
+        drivers: Arc<Drivers>,
+        host: Arc<Host>,
+    ) -> std::io::Result<ControlThread> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("control".into())
-            .spawn(move || Rounds::new(ports, drivers).run(&stopped))?;
+            .spawn(move || Rounds::new(ports, drivers, host).run(&stopped))?;
         Ok(ControlThread { stop, thread: Some(thread) })
     }
 }
@@ -42,9 +47,11 @@ impl ControlThread {
 impl Drop for ControlThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
-            // The last handle of an endpoint may be dropped by anybody, this thread among them only if a port's own
-            // callback did; there is none. A panic was reported when it happened.
+        // The last handle of an endpoint may be dropped by anybody, by this thread itself too, with a connection that nobody
+        // wants any more: then it ends after this round. A panic was reported when it happened.
+        if let Some(thread) =
+            self.thread.take().filter(|own| own.thread().id() != std::thread::current().id())
+        {
             let _ = thread.join();
         }
     }
@@ -53,6 +60,7 @@ impl Drop for ControlThread {
 struct Rounds {
     ports: Vec<Arc<PortCore>>,
     drivers: Arc<Drivers>,
+    host: Arc<Host>,
     /// By port: whether its link was up.
     links: Vec<Option<bool>>,
     next_link_check: Instant,
@@ -62,11 +70,12 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> Self {
+    fn new(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>, host: Arc<Host>) -> Self {
         Rounds {
             links: vec![None; ports.len()],
             ports,
             drivers,
+            host,
             next_link_check: Instant::now(),
             polls_seen: 0,
             caller_away: true,
@@ -79,6 +88,7 @@ impl Rounds {
             for port in &self.ports {
                 busy |= port.visit_network();
             }
+            busy |= self.host.visit();
             if Instant::now() >= self.next_link_check {
                 self.check_links();
             }
@@ -131,8 +141,12 @@ impl Rounds {
         let mut fds: Vec<PollFd<'_>> =
             wakers().map(|waker| PollFd::new(waker.fd(), PollFlags::POLLIN)).collect();
         let limit = if self.caller_away { DRIVEN_SLEEP_MS } else { SLEEP_MS };
-        // A frame that came before `prepare` waits for this long at most. A signal ends the sleep early.
-        let _ = poll(&mut fds, PollTimeout::from(limit));
+        // What came before `prepare` woke nobody.
+        let quiet = |port: &Arc<PortCore>| port.gsi_is_quiet() && port.link.slow_is_empty();
+        if self.ports.iter().all(quiet) {
+            // A signal ends the sleep early.
+            let _ = poll(&mut fds, PollTimeout::from(limit));
+        }
         wakers().for_each(worker::Waker::awake);
     }
 }

@@ -18,9 +18,10 @@ pub use ring::RingPair;
 
 pub(crate) use groups::{MAX_GROUPS, MAX_MEMBERS};
 pub(crate) use names::starting_psn;
-pub(crate) use port::PortCore;
+pub(crate) use port::{PortCore, PortFacts};
 
 use crate::admin::AdminServer;
+use crate::cm::Host;
 use crate::config::{Config, Drive};
 use crate::error::StartError;
 use crate::stats::EndpointStats;
@@ -45,7 +46,7 @@ use worker::{DrivenWorker, WorkerThread};
 /// ```
 #[derive(Clone)]
 pub struct Endpoint {
-    core: Arc<EndpointCore>,
+    pub(crate) core: Arc<EndpointCore>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -62,6 +63,7 @@ pub(crate) struct EndpointCore {
     drivers: Arc<Drivers>,
     _threads: Vec<WorkerThread>,
     ports: Vec<Arc<PortCore>>,
+    host: Arc<Host>,
 }
 
 /// Workers that callers drive.
@@ -72,6 +74,21 @@ pub(crate) struct Drivers {
 }
 
 impl Drivers {
+    pub fn is_driven(&self) -> bool {
+        !self.workers.is_empty()
+    }
+
+    /// Polls for a caller, who is not away then.
+    pub fn poll_counted(&self) -> bool {
+        self.count_poll();
+        self.poll_once()
+    }
+
+    fn count_poll(&self) {
+        // Two threads that poll at once may count one poll: it is only to show that somebody does.
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
     fn poll_once(&self) -> bool {
         self.workers.iter().fold(false, |busy, worker| busy | worker.poll_once())
     }
@@ -80,7 +97,7 @@ impl Drivers {
 impl EndpointCore {
     /// Drives the workers if that is the callers' business; whether it is.
     pub fn drive(&self) -> bool {
-        if self.drivers.workers.is_empty() {
+        if !self.drivers.is_driven() {
             return false;
         }
         self.poll_once();
@@ -89,24 +106,21 @@ impl EndpointCore {
 
     /// True when callers drive the workers.
     pub fn is_driven(&self) -> bool {
-        !self.drivers.workers.is_empty()
+        self.drivers.is_driven()
+    }
+
+    /// What identifiers share with the control thread.
+    pub fn host(&self) -> &Arc<Host> {
+        &self.host
     }
 
     pub fn poll_once(&self) -> bool {
-        self.count_poll();
-        self.drivers.poll_once()
+        self.drivers.poll_counted()
     }
 
     fn poll_in_turn(&self) -> bool {
-        self.count_poll();
+        self.drivers.count_poll();
         self.drivers.workers.iter().fold(false, |busy, worker| busy | worker.poll_in_turn())
-    }
-
-    fn count_poll(&self) {
-        // Two threads that poll at once may count one poll: it is only to show that somebody does.
-        self.drivers
-            .polls
-            .store(self.drivers.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 

@@ -52,6 +52,9 @@ impl PortCore {
         drop(interface);
         self.answer_waiting();
         while let Some(event) = self.raised.poll() {
+            if let (EventKind::CommEst, EventSource::Qp(qpn)) = (event.kind, event.source) {
+                self.cm_heard(qpn);
+            }
             self.inbox.push(event);
         }
         count > 0

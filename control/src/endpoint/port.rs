@@ -5,7 +5,9 @@ use super::groups::Groups;
 use super::names::Names;
 use super::network::Network;
 use super::resolve::Waiting;
+use crate::cm::PortCm;
 use crate::config::QosSettings;
+use crate::gsi::Gsi;
 use dpdk::tsc::Clock;
 use dpdk::{Mempool, Port};
 use engine::EventQueue;
@@ -55,6 +57,9 @@ pub(crate) struct PortCore {
     pub waiting: Waiting,
     pub names: Mutex<Names>,
     pub groups: Groups,
+    /// Queue pair 1, and the connections that it makes.
+    pub gsi: Gsi,
+    pub cm: PortCm,
     /// Where the control thread's frames come from.
     pub pool: Arc<Mempool>,
     pub clock: Clock,
@@ -88,7 +93,6 @@ pub(crate) struct PortParts {
 impl PortCore {
     pub fn new(parts: PortParts) -> PortCore {
         PortCore {
-            facts: parts.facts,
             link: parts.link,
             lanes: parts.lanes,
             regions: parts.regions,
@@ -98,6 +102,9 @@ impl PortCore {
             waiting: Waiting::default(),
             names: Mutex::new(Names::default()),
             groups: Groups::default(),
+            gsi: Gsi::new(),
+            cm: PortCm::new(&parts.facts),
+            facts: parts.facts,
             pool: parts.pool,
             clock: parts.clock,
             port: Mutex::new(parts.port),

@@ -199,6 +199,18 @@ impl Qp {
         }
     }
 
+    /// The first packet that it receives is told of by an event, whatever its state.
+    pub(crate) fn await_first_packet(&self) {
+        self.inner.shared.await_first_packet();
+    }
+
+    /// Makes several changes in a row, in one command. The first that is refused is the error, and those before it stay.
+    pub(crate) fn walk(&self, steps: Vec<(QpAttr, QpAttrMask)>) -> Result<(), QpError> {
+        let (qpn, steps) = (self.qpn(), steps.into_boxed_slice());
+        self.port().at_home(qpn, |lane| Command::WalkQp { lane, qpn, steps: steps.clone() })?;
+        Ok(())
+    }
+
     /// Attaches a UD queue pair to a multicast group, IPv4 or IPv6: from now on it receives what is sent there, by others and
     /// by this port itself. The port joins the group with its first member. RoCE has no LIDs, so `_mlid` has no effect.
     /// Attaching twice is attaching once.

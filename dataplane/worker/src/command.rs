@@ -75,6 +75,16 @@ pub enum Command {
         /// Which of them count.
         mask: QpAttrMask,
     },
+    /// Changes a QP several times in a row: one round trip for the way from RESET to RTS. The first change that is refused is
+    /// the reply, and those before it stay. Reply: `State`, after the last.
+    WalkQp {
+        /// Which lane.
+        lane: usize,
+        /// Which QP.
+        qpn: Qpn,
+        /// New values, and which of them count.
+        steps: Box<[(QpAttr, QpAttrMask)]>,
+    },
     /// Looks at a QP. Reply: `Qp`.
     QueryQp {
         /// Which lane.

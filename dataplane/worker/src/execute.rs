@@ -22,6 +22,7 @@ impl Worker {
             Command::ModifyQp { lane, qpn, attr, mask } => {
                 return self.lane(lane)?.modify_qp(now, qpn, &attr, mask);
             }
+            Command::WalkQp { lane, qpn, steps } => return self.lane(lane)?.walk_qp(now, qpn, &steps),
             Command::QueryQp { lane, qpn } => return self.lane(lane)?.query_qp(now, qpn),
             Command::DestroyQp { lane, qpn } => self.lane(lane)?.destroy_qp(now, qpn)?,
             Command::MoveQp { lane, qpn, to } => self.lane(lane)?.move_qp(qpn, to)?,
@@ -55,6 +56,14 @@ impl Lane {
     fn modify_qp(&mut self, now: Nanos, qpn: Qpn, attr: &QpAttr, mask: QpAttrMask) -> Outcome {
         self.at_home(now, qpn)?;
         Ok(Reply::State(self.engine.modify_qp(now, qpn, attr, mask)?))
+    }
+
+    fn walk_qp(&mut self, now: Nanos, qpn: Qpn, steps: &[(QpAttr, QpAttrMask)]) -> Outcome {
+        let mut reply = Reply::Done;
+        for (attr, mask) in steps {
+            reply = self.modify_qp(now, qpn, attr, *mask)?;
+        }
+        Ok(reply)
     }
 
     fn query_qp(&mut self, now: Nanos, qpn: Qpn) -> Outcome {

@@ -27,10 +27,12 @@ pub(crate) fn admit<M: Memory>(
 
     qp.counters.count(Counter::RxPackets);
     qp.counters.add(Counter::RxPayloadBytes, packet.frame.payload_len() as u64);
-    if qp.state == QpState::Rtr && !qp.established {
-        // rocev2 facts, transport 6: the first valid packet in RTR raises COMM_EST, once.
+    if !qp.established {
         qp.established = true;
-        ctx.events.raise(EventKind::CommEst, qp.source());
+        // rocev2 facts, transport 6: the first valid packet in RTR raises COMM_EST, once.
+        if qp.state == QpState::Rtr || qp.shared.is_first_awaited() {
+            ctx.events.raise(EventKind::CommEst, qp.source());
+        }
     }
     Ok(())
 }

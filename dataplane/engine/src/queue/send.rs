@@ -131,6 +131,8 @@ pub struct QpShared {
     state: AtomicU8,
     /// A doorbell is on its way to the worker.
     rung: AtomicBool,
+    /// Somebody wants to know of the first packet, whatever the state.
+    first_awaited: AtomicBool,
     sq: SendQueue,
     rq: Arc<RecvQueue>,
 }
@@ -143,6 +145,7 @@ impl QpShared {
             qp_type,
             state: AtomicU8::new(QpState::Reset as u8),
             rung: AtomicBool::new(false),
+            first_awaited: AtomicBool::new(false),
             sq,
             rq,
         }
@@ -171,6 +174,17 @@ impl QpShared {
     /// The state as posters see it.
     pub fn state(&self) -> QpState {
         QpState::from_u8(self.state.load(Ordering::Acquire))
+    }
+
+    /// From now on the first packet that the QP takes raises COMM_EST in RTS, too: connection management moves a passive QP there
+    /// before its peer knows, and data is as good as the peer's last word (rocev2 facts, CM 11). Call it before the QP is in
+    /// RTR.
+    pub fn await_first_packet(&self) {
+        self.first_awaited.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_first_awaited(&self) -> bool {
+        self.first_awaited.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_state(&self, state: QpState) {

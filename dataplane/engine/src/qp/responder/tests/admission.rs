@@ -156,3 +156,13 @@ fn the_first_valid_packet_in_rtr_establishes_the_connection() {
     rig.deliver(&write(&rig));
     assert_eq!(rig.raised(), [], "in RTS the program knows");
 }
+
+/// rocev2 facts, CM 11: a passive QP is in RTS before its peer knows, and the peer's first data establishes. Once.
+#[test]
+fn an_awaited_first_packet_establishes_the_connection_in_rts() {
+    let mut rig = Rig::new(QpType::Rc);
+    rig.shared.await_first_packet();
+    rig.deliver(&write(&rig));
+    rig.deliver(&write(&rig));
+    assert_eq!(rig.raised(), [AsyncEvent { kind: EventKind::CommEst, source: EventSource::Qp(QPN) }]);
+}

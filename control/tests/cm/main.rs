@@ -1,0 +1,6 @@
+//! Connections by connection management: what librdmacm programs rely on.
+
+mod connecting;
+mod datagrams;
+mod refusing;
+mod support;
