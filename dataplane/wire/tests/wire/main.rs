@@ -10,6 +10,7 @@ mod grh_area;
 mod header_round_trips;
 mod mad_captures;
 mod mad_errors;
+mod mad_layouts;
 mod mad_properties;
 mod mad_vectors;
 mod opcode_facts;
