@@ -16,12 +16,14 @@
 //! | what the two ends say to each other | `protocol.rs`, `link.rs`; in which order `client.rs`, `server.rs` |
 //! | what is different with a Linux program at the other end | `peer/` |
 //! | what came of it | `outcome.rs` |
+//! | how many connections a second are made, used and closed | `connect.rs`: a test of its own |
 //!
 //! A run that shall be stopped or watched by another thread shares a [`Shared`] with it.
 
 mod atomics;
 mod bandwidth;
 mod client;
+mod connect;
 mod drive;
 mod error;
 mod latency;
@@ -42,6 +44,7 @@ mod target;
 mod watch;
 
 pub use client::{Client, ClientOptions};
+pub use connect::{ConnectPlan, Tenth, connect_rounds};
 pub use error::RunError;
 pub use link::{Link, LinkError};
 pub use op::{Measure, Op, Transport, UnknownOp, Verb};

@@ -2,5 +2,11 @@
 
 mod connecting;
 mod datagrams;
+mod dying;
+mod flood;
+mod management;
 mod refusing;
+mod rounds;
+mod several;
+mod stranger;
 mod support;

@@ -67,7 +67,7 @@ impl End {
         (end, param)
     }
 
-    fn equip(&mut self) {
+    pub fn equip(&mut self) {
         let device = self.id.device().unwrap();
         let pd = device.alloc_pd();
         let cq = device.create_cq(64).unwrap();

@@ -1,0 +1,210 @@
+//! Both ends on one endpoint, two ports of one endpoint, both ends asking at once, and the ways of a channel.
+
+use crate::support::{End, SERVER, SOON, at, connected, pair};
+use rockhopper::cm::{self, CmAddr, CmEventKind, ConnParam, EventChannel, PortSpace, State};
+use rockhopper::config::{Config, DeviceKind, PortSettings, WorkerSettings};
+use rockhopper::{Destination, Endpoint, QpOptions, QpType, RecvWr, SendWr};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+#[track_caller]
+fn transfer(from: &End, to: &End, text: &[u8]) {
+    to.qp().post_recv(RecvWr::new(7).sge(to.mr().sge(0..64))).unwrap();
+    from.qp().post_send(SendWr::send(8).inline(text)).unwrap();
+    assert!(from.cq().wait(SOON).unwrap().is_success());
+    assert_eq!(to.cq().wait(SOON).unwrap().byte_len as usize, text.len());
+    let mut bytes = vec![0; text.len()];
+    to.mr().read(0, &mut bytes).unwrap();
+    assert_eq!(bytes, text);
+}
+
+#[track_caller]
+fn connect(client: &Endpoint, server: &Endpoint, to: SocketAddr) -> (End, End) {
+    let listener = End::listening(server, PortSpace::Tcp, to);
+    let active = End::resolved(
+        client,
+        PortSpace::Tcp,
+        SocketAddr::new(to.ip(), listener.id.local_addr().unwrap().port()),
+    );
+    active.id.connect(&ConnParam::default()).unwrap();
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    active.expect_established();
+    passive.expect_established();
+    (active, passive)
+}
+
+/// Both ends on one port: its MADs are looped, as its packets are.
+#[test]
+fn an_endpoint_connects_to_itself() {
+    let (own, _other) = pair();
+    let (active, passive) = connect(&own, &own, at("10.82.72.1", 0));
+    transfer(&active, &passive, b"myself");
+    assert!(own.stats().ports[0].management["mad_looped"] >= 3);
+    assert_eq!(own.stats().ports[0].management["mad_sent"], 0, "the wire saw nothing");
+    active.id.disconnect().unwrap();
+    assert!(matches!(passive.next(), CmEventKind::Disconnected));
+    assert!(matches!(active.next(), CmEventKind::Disconnected));
+}
+
+/// Two ports of one endpoint, over the wire between them.
+#[test]
+fn two_ports_of_an_endpoint_connect() {
+    let port = |name: &str, address: &str| {
+        let device = DeviceKind::Ring { pair: "loop".into() };
+        PortSettings::new(name, device, vec![address.parse().unwrap()])
+    };
+    let config = Config {
+        ports: vec![port("left", "10.9.0.1/24"), port("right", "10.9.0.2/24")],
+        workers: WorkerSettings { cores: vec![0], ..WorkerSettings::default() },
+        ..Config::default()
+    };
+    let endpoint = Endpoint::start(&config).unwrap();
+    let listener = End::listening(&endpoint, PortSpace::Tcp, at("0.0.0.0", 7471));
+    let mut active = End::new(&endpoint, PortSpace::Tcp);
+    active.id.resolve_addr(Some("10.9.0.1".parse().unwrap()), at("10.9.0.2", 7471), SOON).unwrap();
+    assert!(matches!(active.next(), CmEventKind::AddrResolved));
+    active.equip();
+    active.id.connect(&ConnParam::default()).unwrap();
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    active.expect_established();
+    passive.expect_established();
+    assert_eq!(active.id.device().unwrap().name(), "left");
+    assert_eq!(passive.id.device().unwrap().name(), "right");
+    transfer(&active, &passive, b"neighbour");
+}
+
+#[test]
+fn ipv6_global_and_link_local() {
+    let (client, server) = pair();
+    let (active, passive) = connect(&client, &server, at("fd52:48::2", 0));
+    transfer(&active, &passive, b"global");
+
+    let link_local = server.device(0).unwrap().gid(0).unwrap().gid.ip();
+    let listener = End::listening(&server, PortSpace::Tcp, SocketAddr::new(link_local, 0));
+    let port = listener.id.local_addr().unwrap().port();
+    let scope = Some(client.device(0).unwrap().name().to_owned());
+    let to = CmAddr::from((Destination { address: link_local, scope }, port));
+    let mut active = End::new(&client, PortSpace::Tcp);
+    active.id.resolve_addr(None, to, SOON).unwrap();
+    assert!(matches!(active.next(), CmEventKind::AddrResolved));
+    active.equip();
+    active.id.connect(&ConnParam::default()).unwrap();
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    active.expect_established();
+    passive.expect_established();
+    transfer(&passive, &active, b"link");
+
+    let nowhere = Destination { address: link_local, scope: Some("no such port".into()) };
+    let lost = End::new(&client, PortSpace::Tcp);
+    lost.id.resolve_addr(None, (nowhere, port), SOON).unwrap();
+    assert!(matches!(lost.next(), CmEventKind::AddrError(_)));
+}
+
+/// Both listen, and both ask at the same moment: two connections.
+#[test]
+fn both_sides_connect_at_once() {
+    let (one, other) = pair();
+    let listeners = [
+        End::listening(&one, PortSpace::Tcp, at("10.82.72.1", 7471)),
+        End::listening(&other, PortSpace::Tcp, at(SERVER, 7471)),
+    ];
+    let actives = [
+        End::resolved(&one, PortSpace::Tcp, at(SERVER, 7471)),
+        End::resolved(&other, PortSpace::Tcp, at("10.82.72.1", 7471)),
+    ];
+    actives.iter().for_each(|active| active.id.connect(&ConnParam::default()).unwrap());
+    let passives: Vec<End> = listeners.iter().map(|listener| End::requested(listener).0).collect();
+    passives.iter().for_each(|passive| passive.id.accept(&ConnParam::default()).unwrap());
+    for end in actives.iter().chain(&passives) {
+        end.expect_established();
+    }
+    transfer(&actives[0], &passives[1], b"there");
+    transfer(&actives[1], &passives[0], b"and back");
+}
+
+/// A queue pair that the program moves itself: the answer is reported, and the program says when it is ready.
+#[test]
+fn a_program_may_keep_its_queue_pair_to_itself() {
+    let (client, server) = pair();
+    let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
+    let active = End::resolved(&client, PortSpace::Tcp, at(SERVER, 7471));
+    let qp = active.qp();
+    active.id.destroy_qp();
+    active.id.connect(&ConnParam { qp_num: Some(qp.qpn()), ..ConnParam::default() }).unwrap();
+    let (passive, asked) = End::requested(&listener);
+    assert_eq!(asked.qp_num, Some(qp.qpn()));
+    passive.id.accept(&ConnParam::default()).unwrap();
+    let CmEventKind::ConnectResponse { param } = active.next() else { panic!("a response") };
+    assert_eq!(param.qp_num, Some(passive.qp().qpn()));
+    assert_eq!((active.id.state(), passive.id.state()), (State::Responded, State::Accepted));
+    active.id.establish().unwrap();
+    passive.expect_established();
+    assert_eq!(active.id.state(), State::Connected);
+}
+
+/// What waits to be read goes with its identifier to another channel, and an identifier's end takes it away.
+#[test]
+fn events_follow_their_identifier() {
+    let (client, server) = pair();
+    let all = connected(&client, &server);
+    all.active.id.disconnect().unwrap();
+    assert!(matches!(all.active.next(), CmEventKind::Disconnected));
+    crate::support::until("the passive side's event", || {
+        all.passive.qp().state() == rockhopper::QpState::Err
+    });
+    let other = EventChannel::new().unwrap();
+    all.passive.id.migrate(&other);
+    assert!(matches!(other.wait(SOON).unwrap().kind, CmEventKind::Disconnected));
+    assert!(matches!(other.wait(SOON).unwrap().kind, CmEventKind::TimewaitExit));
+    assert!(all.passive.channel.poll().is_none());
+
+    let all = connected(&client, &server);
+    all.active.id.disconnect().unwrap();
+    crate::support::until("the passive side's event", || {
+        all.passive.qp().state() == rockhopper::QpState::Err
+    });
+    let End { channel, id, .. } = all.passive;
+    drop(id);
+    assert!(channel.wait(Duration::from_millis(20)).is_none(), "nobody's event");
+}
+
+/// The blocking ways: one queue pair type, one listener, many threads.
+#[test]
+fn blocking_calls_connect() {
+    let (client, server) = pair();
+    let listener = cm::Listener::bind(&server, at("0.0.0.0", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::scope(|threads| {
+        let servers: Vec<_> = (0..2).map(|_| threads.spawn(|| listener.accept(SOON).unwrap())).collect();
+        let clients: Vec<_> =
+            (0..2).map(|_| threads.spawn(|| cm::connect(&client, at(SERVER, port), SOON).unwrap())).collect();
+        let servers: Vec<_> = servers.into_iter().map(|one| one.join().unwrap()).collect();
+        let clients: Vec<_> = clients.into_iter().map(|one| one.join().unwrap()).collect();
+        let peers: Vec<_> = clients.iter().map(|one| one.qp().query().unwrap().attr.dest_qpn).collect();
+        assert!(servers.iter().all(|one| peers.contains(&one.qp().qpn())));
+        clients[0].disconnect(SOON).unwrap();
+    });
+    let refused = cm::connect(&client, at(SERVER, port + 1), SOON);
+    assert!(matches!(refused, Err(cm::CmError::Ended(_))), "{refused:?}");
+    assert!(matches!(listener.accept(Duration::from_millis(10)), Err(cm::CmError::Timeout)));
+}
+
+/// A queue pair of another port, or another type, is not for this identifier.
+#[test]
+fn queue_pairs_that_do_not_fit_are_refused() {
+    let (client, server) = pair();
+    let active = End::resolved(&client, PortSpace::Tcp, at(SERVER, 7471));
+    active.id.destroy_qp();
+    let device = server.device(0).unwrap();
+    let (pd, cq) = (device.alloc_pd(), device.create_cq(4).unwrap());
+    let elsewhere = pd.create_qp(&QpOptions::new(QpType::Rc, &cq)).unwrap();
+    assert!(matches!(active.id.attach_qp(&elsewhere), Err(cm::CmError::OtherDevice)));
+    let (pd, cq) = (active.pd.as_ref().unwrap(), active.cq());
+    let wrong = active.id.create_qp(pd, &QpOptions::new(QpType::Ud, cq));
+    assert!(matches!(wrong, Err(cm::CmError::QpType { .. })));
+    active.id.create_qp(pd, &QpOptions::new(QpType::Rc, cq)).unwrap();
+    assert!(matches!(active.id.create_qp(pd, &QpOptions::new(QpType::Rc, cq)), Err(cm::CmError::HasQp)));
+}
