@@ -20,6 +20,8 @@ pub struct Outcomes {
     pub connected: u64,
     pub died: u64,
     pub lost: u64,
+    /// Pairs of ends that were held to their wishes.
+    pub fair: u64,
 }
 
 /// Plays a seed; what it comes to.
@@ -39,6 +41,7 @@ fn play_all(seeds: std::ops::Range<u64>) -> Outcomes {
         sum.connected += outcome.connected;
         sum.died += outcome.died;
         sum.lost += outcome.lost;
+        sum.fair += outcome.fair;
     }
     sum
 }
@@ -52,6 +55,7 @@ macro_rules! quarters {
             println!("{sum:?}");
             // Seeds that show nothing would hold nothing.
             assert!(sum.asked > 5_000 && sum.connected > 1_500 && sum.died > 200 && sum.lost > 5_000, "{sum:?}");
+            assert!(sum.fair > 300, "{sum:?}");
         })*
     };
 }

@@ -4,8 +4,8 @@ use super::plan::{MRA_MAX_NS, THINK_NS, TIMING};
 use crate::support::{MS, SERVICE, path};
 use cm::*;
 use std::collections::BTreeMap;
-use wire::mad::RejectReason;
-use wire::{Gid, Mtu, Psn, Qpn};
+use wire::mad::{RejectReason, SidrStatus};
+use wire::{Gid, Mtu, Psn, QKey, Qpn};
 
 /// Where the application believes a connection to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,17 @@ pub struct Life {
     /// It must have been told something by then.
     pub due: Option<u64>,
     pub destroyed: bool,
+    /// It is the end that asked.
+    pub active: bool,
+    /// Address and QP of the end that asked.
+    pub asker: (Gid, Qpn),
+}
+
+impl Life {
+    fn new(stage: Stage, asker: (Gid, Qpn), due: u64) -> Life {
+        let (qpn, plan, due) = (None, None, Some(due));
+        Life { stage, qpn, plan, due, destroyed: false, active: stage == Stage::Asking, asker }
+    }
 }
 
 pub struct Node {
@@ -42,6 +53,8 @@ pub struct Node {
     pub cm: Cm,
     pub alive: bool,
     pub lives: BTreeMap<ConnId, Life>,
+    /// Questions for datagram services that are not over, and when they have to be.
+    pub questions: BTreeMap<SidrId, u64>,
     next_qpn: u32,
     next_psn: u32,
 }
@@ -61,7 +74,15 @@ impl Node {
         config.mra_max_ns = MRA_MAX_NS;
         let mut cm = Cm::new(config);
         cm.listen(SERVICE, None, 3).unwrap();
-        Node { number, cm, alive: true, lives: BTreeMap::new(), next_qpn: first_qpn, next_psn: 77 }
+        Node {
+            number,
+            cm,
+            alive: true,
+            lives: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            next_qpn: first_qpn,
+            next_psn: 77,
+        }
     }
 
     fn fresh_qp(&mut self) -> (Qpn, Psn) {
@@ -80,14 +101,50 @@ impl Node {
         assert!(self.lives.insert(conn, life).is_none(), "an ID was given twice");
     }
 
-    pub fn connect(&mut self, now: u64, to: usize, depths: (u8, u8)) -> ConnId {
+    pub fn connect(&mut self, now: u64, to: usize, depths: (u8, u8)) -> (ConnId, Qpn) {
         let (qpn, psn) = self.fresh_qp();
         let mut params = ReqParams::new(path(gid(self.number), gid(to)), SERVICE, qpn, psn, Mtu::Mtu1024);
         (params.responder_resources, params.initiator_depth) = depths;
         let conn = self.cm.send_req(now, &params).unwrap();
-        let due = Some(now + TIMING.patience_ns());
-        self.new_life(conn, Life { stage: Stage::Asking, qpn: Some(qpn), plan: None, due, destroyed: false });
-        conn
+        let life = Life::new(Stage::Asking, (gid(self.number), qpn), now + TIMING.patience_ns());
+        self.new_life(conn, Life { qpn: Some(qpn), ..life });
+        (conn, qpn)
+    }
+
+    pub fn question(&mut self, now: u64, to: usize) -> SidrId {
+        let path = path(gid(self.number), gid(to));
+        let params = SidrReqParams { path, service_id: SERVICE, private_data: vec![], timing: None };
+        let sidr = self.cm.send_sidr_req(now, &params).unwrap();
+        assert!(self.questions.insert(sidr, now + TIMING.patience_ns()).is_none());
+        sidr
+    }
+
+    pub fn reply(&mut self, now: u64, sidr: SidrId, yes: bool) {
+        let status = if yes { SidrStatus::SUCCESS } else { SidrStatus::REJECTED };
+        let (qpn, qkey) = (Qpn::new(self.number as u32), QKey::default());
+        let params = SidrRepParams { status, qpn, qkey, info: vec![], private_data: vec![] };
+        let open = self.questions.remove(&sidr).is_some();
+        assert_eq!(self.cm.send_sidr_rep(now, sidr, &params).is_ok(), open);
+    }
+
+    pub fn give_up_question(&mut self, now: u64, sidr: SidrId) {
+        self.cm.destroy_sidr(now, sidr);
+        self.questions.remove(&sidr);
+    }
+
+    /// True when the application is asked.
+    pub fn on_question_event(&mut self, now: u64, event: &Event) -> bool {
+        let sidr = event.sidr().expect("a question");
+        if let Event::SidrReqReceived { .. } = event {
+            assert!(self.questions.insert(sidr, now + THINK_NS).is_none(), "an ID was given twice");
+            return true;
+        }
+        assert!(self.questions.remove(&sidr).is_some(), "{event:?} of a question that is over");
+        if let Event::SidrRepReceived { path, rep, .. } = event {
+            let qpn = Qpn::new(u32::from(path.remote.octets()[15]) - 1);
+            assert!(rep.status != SidrStatus::SUCCESS || rep.qpn == qpn, "the answer of another node");
+        }
+        false
     }
 
     /// Says yes: to a request or to a reply.
@@ -160,8 +217,7 @@ impl Node {
     pub fn on_event(&mut self, now: u64, event: &Event) -> Option<ConnId> {
         if let Event::ReqReceived { conn, req, path, .. } = event {
             assert_eq!((req.primary.local_gid, path.local), (path.remote, gid(self.number)));
-            let due = Some(now + THINK_NS);
-            self.new_life(*conn, Life { stage: Stage::Asked, qpn: None, plan: None, due, destroyed: false });
+            self.new_life(*conn, Life::new(Stage::Asked, (path.remote, req.local_qpn), now + THINK_NS));
             return Some(*conn);
         }
         let conn = event.conn().expect("no datagram services here");
@@ -220,6 +276,9 @@ impl Node {
 
     /// Nobody waits longer than was agreed.
     pub fn check_due(&self, now: u64) {
+        for (sidr, &due) in &self.questions {
+            assert!(now <= due, "node {}: {sidr:?} heard nothing until {} ms", self.number, now / MS);
+        }
         for (conn, life) in &self.lives {
             assert!(
                 life.due.is_none_or(|due| now <= due),

@@ -18,19 +18,30 @@ pub const JUDGED_AT: u64 = 22_000 * MS;
 pub struct Weather {
     pub loss: u64,
     pub repeat: u64,
+    /// Of messages that come once more much later.
+    pub haunt: u64,
     pub delay_ns: u64,
 }
+
+/// How much later.
+pub const HAUNT_NS: u64 = 4_000 * MS;
 
 impl Weather {
     pub fn new(dice: &mut Dice) -> Weather {
         Weather {
             loss: dice.one_of(&[0, 0, 5, 20, 40]),
             repeat: dice.one_of(&[0, 5, 30]),
+            haunt: dice.one_of(&[0, 0, 3]),
             delay_ns: dice.one_of(&[1, 5, 50, 350, 900]) * MS,
         }
     }
 
-    pub const CALM: Weather = Weather { loss: 0, repeat: 0, delay_ns: MS };
+    pub const CALM: Weather = Weather { loss: 0, repeat: 0, haunt: 0, delay_ns: MS };
+
+    /// Everything arrives, and soon enough that nothing need be sent again in vain.
+    pub fn is_fair(&self) -> bool {
+        self.loss == 0 && self.haunt == 0 && self.delay_ns <= 50 * MS
+    }
 }
 
 /// What an application does when it has to answer.
@@ -63,5 +74,10 @@ impl Answer {
             18 => Answer::Destroy(long),
             _ => Answer::Never,
         }
+    }
+
+    /// In fair weather it makes a connection.
+    pub fn is_yes(self) -> bool {
+        matches!(self, Answer::Yes(_) | Answer::AskForTime(_))
     }
 }

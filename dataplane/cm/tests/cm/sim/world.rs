@@ -3,12 +3,12 @@
 use super::Outcomes;
 use super::dice::Dice;
 use super::node::{Node, Stage, gid};
-use super::plan::{Answer, CALM_AT, JUDGED_AT, Weather};
+use super::plan::{Answer, CALM_AT, HAUNT_NS, JUDGED_AT, Weather};
 use crate::support::{MS, path};
-use cm::{ConnId, Transmit, Usage};
+use cm::{ConnId, SidrId, Transmit, Usage};
 use std::collections::BTreeMap;
-use wire::Qpn;
 use wire::mad::CmMad;
+use wire::{Gid, Qpn};
 
 /// How often data is sent again, and how soon.
 const DATA_TRIES: u32 = 8;
@@ -36,6 +36,16 @@ enum Happening {
     },
     Connect {
         to: usize,
+    },
+    Question {
+        to: usize,
+    },
+    Reply {
+        sidr: SidrId,
+        yes: bool,
+    },
+    GiveUpQuestion {
+        sidr: SidrId,
     },
     Accept {
         conn: ConnId,
@@ -69,6 +79,9 @@ pub struct World {
     count: u64,
     /// Data that was acknowledged since it was last sent.
     acked: BTreeMap<(usize, ConnId), bool>,
+    /// What both ends mean to do, by the active end's address and QP: in fair weather, two times yes are a connection.
+    wishes: BTreeMap<(Gid, Qpn), (bool, Option<bool>)>,
+    fair: bool,
     trace: bool,
     pub outcomes: Outcomes,
 }
@@ -78,6 +91,7 @@ impl World {
         let mut dice = Dice::new(seed);
         let weather = Weather::new(&mut dice);
         let count = 2 + dice.below(2) as usize;
+        let fair = weather.is_fair();
         let nodes = (0..count).map(|number| Node::new(number, seed, 100 * (number as u32 + 1))).collect();
         let mut world = World {
             dice,
@@ -88,6 +102,8 @@ impl World {
             future: BTreeMap::new(),
             count: 0,
             acked: BTreeMap::new(),
+            wishes: BTreeMap::new(),
+            fair,
             trace,
             outcomes: Outcomes::default(),
         };
@@ -101,7 +117,13 @@ impl World {
             let at = self.dice.below(3_000) * MS;
             self.expect(at, node, Happening::Connect { to });
         }
+        for _ in 0..self.dice.below(3) {
+            let (node, to) = (self.any_node(), self.any_node());
+            let at = self.dice.below(3_000) * MS;
+            self.expect(at, node, Happening::Question { to });
+        }
         if self.dice.chance(15) {
+            self.fair = false;
             let (node, at) = (self.any_node(), self.dice.below(4_000) * MS);
             self.expect(at, node, Happening::Die);
             if self.dice.chance(60) {
@@ -136,6 +158,7 @@ impl World {
         for node in self.nodes.iter().filter(|node| node.alive) {
             assert_eq!(node.cm.usage(), Usage { listeners: 1, ..Usage::default() }, "node {}", node.number);
             assert!(node.lives.is_empty(), "node {}: {:?}", node.number, node.lives);
+            assert!(node.questions.is_empty(), "node {}: {:?}", node.number, node.questions);
         }
     }
 
@@ -198,7 +221,8 @@ impl World {
             Happening::Mad { from, bytes } => node.cm.on_mad(now, &path(gid(number), gid(from)), &bytes[..]),
             Happening::Connect { to } => {
                 self.outcomes.asked += 1;
-                let conn = node.connect(now, to, depths);
+                let (conn, qpn) = node.connect(now, to, depths);
+                self.wishes.insert((gid(number), qpn), (true, None));
                 self.maybe_later(number, conn);
             }
             Happening::Accept { conn } => {
@@ -208,6 +232,15 @@ impl World {
                     self.probe(number, conn, DATA_TRIES);
                 }
             }
+            Happening::Question { to } => {
+                let sidr = node.question(now, to);
+                if self.dice.chance(10) {
+                    let at = now + self.dice.below(1_000) * MS;
+                    self.expect(at, number, Happening::GiveUpQuestion { sidr });
+                }
+            }
+            Happening::Reply { sidr, yes } => node.reply(now, sidr, yes),
+            Happening::GiveUpQuestion { sidr } => node.give_up_question(now, sidr),
             Happening::AskForTime { conn } => node.ask_for_time(now, conn),
             Happening::Reject { conn } => node.reject(now, conn),
             Happening::Destroy { conn } => node.destroy(now, conn),
@@ -276,6 +309,10 @@ impl World {
             }
             let at = self.now + 1 + self.dice.below(self.weather.delay_ns);
             self.expect(at, to, make());
+            if self.dice.chance(self.weather.haunt) {
+                let later = at + self.dice.below(HAUNT_NS);
+                self.expect(later, to, make());
+            }
         }
     }
 
@@ -295,6 +332,12 @@ impl World {
             }
             let now = self.now;
             let established = matches!(event, cm::Event::Established { .. });
+            if let Some(sidr) = event.sidr() {
+                if self.nodes[number].on_question_event(now, &event) {
+                    self.answer_question(number, sidr);
+                }
+                continue;
+            }
             if let Some(conn) = self.nodes[number].on_event(now, &event) {
                 self.answer(number, conn);
             } else if let (true, Some(conn)) = (established, event.conn()) {
@@ -303,9 +346,35 @@ impl World {
         }
     }
 
+    fn answer_question(&mut self, number: usize, sidr: SidrId) {
+        let at = self.now + self.dice.one_of(&[0, 0, 30, 1_500]) * MS;
+        match self.dice.below(10) {
+            0 => {}
+            1 => self.expect(at, number, Happening::GiveUpQuestion { sidr }),
+            2..4 => self.expect(at, number, Happening::Reply { sidr, yes: false }),
+            _ => self.expect(at, number, Happening::Reply { sidr, yes: true }),
+        }
+    }
+
+    /// An end means to stay connected, or not.
+    fn wish(&mut self, number: usize, conn: ConnId, yes: bool) {
+        let Some(life) = self.nodes[number].lives.get(&conn) else { return };
+        if let Some((active, passive)) = self.wishes.get_mut(&life.asker) {
+            match life.active {
+                true => *active = yes,
+                false => *passive = Some(yes),
+            }
+        }
+    }
+
     fn answer(&mut self, number: usize, conn: ConnId) {
         let now = self.now;
-        match Answer::new(&mut self.dice) {
+        let answer = Answer::new(&mut self.dice);
+        let active = self.nodes[number].lives[&conn].active;
+        if !active || !answer.is_yes() {
+            self.wish(number, conn, answer.is_yes());
+        }
+        match answer {
             Answer::Yes(after) => self.expect(now + after, number, Happening::Accept { conn }),
             Answer::AskForTime(after) => {
                 self.expect(now, number, Happening::AskForTime { conn });
@@ -321,7 +390,11 @@ impl World {
     /// An end, perhaps: at any time, in any state.
     fn maybe_later(&mut self, number: usize, conn: ConnId) {
         let at = self.now + self.dice.below(4_000) * MS;
-        match self.dice.below(10) {
+        let what = self.dice.below(10);
+        if what < 2 {
+            self.wish(number, conn, false);
+        }
+        match what {
             0 => self.expect(at, number, Happening::Destroy { conn }),
             1 => self.expect(at, number, Happening::Disconnect { conn }),
             _ => {}
@@ -329,7 +402,19 @@ impl World {
     }
 
     /// Every connection that is up has its other end up, and both mean the same.
-    fn judge(&self) {
+    fn judge(&mut self) {
+        for ((remote, qpn), wish) in self.wishes.iter().filter(|_| self.fair) {
+            if *wish != (true, Some(true)) {
+                continue;
+            }
+            let node = self.nodes.iter().find(|node| gid(node.number) == *remote).expect("a node");
+            let up = node
+                .lives
+                .values()
+                .any(|life| life.active && life.qpn == Some(*qpn) && life.stage == Stage::Up);
+            assert!(up, "{remote} {qpn}: both ends said yes, and they are not connected");
+            self.outcomes.fair += 1;
+        }
         for node in self.nodes.iter().filter(|node| node.alive) {
             for (conn, life) in &node.lives {
                 let number = node.number;
