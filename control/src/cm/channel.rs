@@ -79,6 +79,23 @@ impl Channel {
         theirs
     }
 
+    /// Takes back the connect request that brought an identifier, if nobody has read it, with whatever is queued for it; whether it
+    /// was there.
+    pub fn withdraw(&self, id: &CmId) -> bool {
+        let mut inner = self.lock();
+        let unread = inner.events.iter().any(|event| event.brings(id));
+        let mut gone = Vec::new();
+        if unread {
+            let all = std::mem::take(&mut inner.events);
+            let (theirs, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|event| event.is_of(id));
+            (gone, inner.events) = (theirs, others.into());
+        }
+        // Without the lock: identifiers go with their events.
+        drop(inner);
+        drop(gone);
+        unread
+    }
+
     /// The oldest event that is wanted.
     fn pop(&self, wanted: &impl Fn(&Queued) -> bool) -> Option<CmEvent> {
         loop {

@@ -327,9 +327,15 @@ impl Inner {
     /// There is no connection any more: the queue pair goes to ERROR before the application hears of it.
     fn end(self: &Arc<Inner>, kind: CmEventKind) {
         let mut place = self.lock();
-        place.state = State::Closed;
+        let before = std::mem::replace(&mut place.state, State::Closed);
         let qp = place.qp.clone().filter(|qp| qp.qp_type() != QpType::Ud);
+        let channel = place.channel.upgrade();
         drop(place);
+        let own = CmId { inner: Arc::clone(self) };
+        // Nobody has heard that it began, so nobody is told that it ended: requests that are given up leave nothing behind.
+        if before == State::Requested && channel.is_some_and(|channel| channel.withdraw(&own)) {
+            return;
+        }
         if let Some(qp) = qp {
             moves::fail(&qp);
         }

@@ -141,6 +141,11 @@ impl Queued {
         }
     }
 
+    /// Whether it is the connect request that brings this identifier.
+    pub fn brings(&self, id: &CmId) -> bool {
+        matches!(&self.id, Whose::New(new) if new == id)
+    }
+
     /// Whether it is a connect request for this listener.
     pub fn is_request_for(&self, listener: &CmId) -> bool {
         let of = |weak: &Weak<Inner>| std::ptr::eq(weak.as_ptr(), Arc::as_ptr(&listener.inner));

@@ -4,8 +4,9 @@
 
 use crate::verbs::SrqRecord;
 use engine::QpType;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use wire::{Psn, Qpn, Srqn};
 
 /// The numbers in use on one port.
@@ -17,10 +18,50 @@ pub(crate) struct Names {
     windows: BTreeSet<u32>,
     /// Living QPs.
     pub qps: BTreeMap<u32, QpType>,
+    /// Numbers of QPs that are gone, and until when they rest.
+    resting: Resting,
     /// Living shared receive queues, by id.
     pub srqs: BTreeMap<u32, Arc<SrqRecord>>,
     /// Protection domains, completion queues and shared receive queues made so far.
     last_id: u32,
+}
+
+/// How long the number of a QP rests: what is under way to it is gone by then, and so is the timewait of its connection (rocev2
+/// facts, CM 10 and 14).
+const REST: Duration = Duration::from_secs(2);
+/// Numbers that rest at a time, of sixteen million. When there are more, the one that has rested longest is free.
+const MOST_RESTING: usize = 1 << 18;
+
+/// Numbers that are not given out yet.
+#[derive(Default)]
+struct Resting {
+    numbers: BTreeSet<u32>,
+    until: VecDeque<(Instant, u32)>,
+}
+
+impl Resting {
+    fn add(&mut self, now: Instant, number: u32) {
+        self.wake(now);
+        if self.until.len() == MOST_RESTING {
+            if let Some((_, oldest)) = self.until.pop_front() {
+                self.numbers.remove(&oldest);
+            }
+        }
+        self.numbers.insert(number);
+        self.until.push_back((now + REST, number));
+    }
+
+    fn wake(&mut self, now: Instant) {
+        while self.until.front().is_some_and(|(until, _)| *until <= now) {
+            if let Some((_, number)) = self.until.pop_front() {
+                self.numbers.remove(&number);
+            }
+        }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.numbers.contains(&number)
+    }
 }
 
 impl Names {
@@ -66,9 +107,10 @@ impl Names {
 
     /// An unused queue pair number: not 0 and 1, which are for management, nor the one of multicast.
     pub fn qpn(&mut self, qp_type: QpType) -> Qpn {
+        self.resting.wake(Instant::now());
         loop {
             let qpn = Qpn::new(rand::random());
-            if !is_special(qpn) && !self.qps.contains_key(&qpn.value()) {
+            if !is_special(qpn) && !self.qps.contains_key(&qpn.value()) && !self.resting.has(qpn.value()) {
                 self.qps.insert(qpn.value(), qp_type);
                 return qpn;
             }
@@ -86,9 +128,10 @@ impl Names {
         }
     }
 
-    /// A queue pair is gone.
+    /// A queue pair is gone. Its number rests.
     pub fn free_qpn(&mut self, qpn: Qpn) {
         self.qps.remove(&qpn.value());
+        self.resting.add(Instant::now(), qpn.value());
     }
 }
 
@@ -126,5 +169,22 @@ mod tests {
         names.free_key(keys[0]);
         names.free_qpn(Qpn::new(qpns[0]));
         assert_eq!((names.keys(), names.qps.len()), (1999, 1999));
+        assert!(names.resting.has(qpns[0]) && !names.resting.has(qpns[1]));
+    }
+
+    #[test]
+    fn a_number_rests_for_its_time() {
+        let mut resting = Resting::default();
+        let begin = Instant::now();
+        resting.add(begin, 7);
+        resting.add(begin + REST / 2, 8);
+        resting.wake(begin + REST - Duration::from_millis(1));
+        assert!(resting.has(7) && resting.has(8));
+        resting.wake(begin + REST);
+        assert!(!resting.has(7) && resting.has(8));
+        for number in 0..MOST_RESTING as u32 + 5 {
+            resting.add(begin, 100 + number);
+        }
+        assert!(resting.numbers.len() <= MOST_RESTING && !resting.has(100));
     }
 }

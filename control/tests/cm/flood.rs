@@ -7,7 +7,7 @@ use rockhopper::cm::{CmEventKind, ConnParam, PortSpace};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use wire::mad::{CmMad, CmMessage, CommId, Rtu};
+use wire::mad::{Answered, Area, CmMad, CmMessage, CommId, Rej, RejectReason, Rtu};
 
 const PORT: u16 = 7471;
 const FLOODER: &str = "10.82.72.66";
@@ -82,4 +82,32 @@ fn a_peer_connects_during_a_flood_of_requests() {
     assert!(counted(&peer.endpoint, "cm_ids") <= 1024 + 16, "{:?}", stats.management);
     drop(listener);
     until("an empty book", || counted(&peer.endpoint, "cm_ids") <= 5);
+}
+
+/// Who asks and says at once that it does not want to any more leaves nothing behind, however often, and though nobody reads.
+#[test]
+fn requests_that_are_withdrawn_leave_nothing() {
+    let mut peer = Stranger::new();
+    let listener = End::listening(&peer.endpoint, PortSpace::Tcp, at("0.0.0.0", PORT));
+    for n in 0..200_u32 {
+        peer.say_if_there_is_room(request(1 + n, 0x1000 + n, PORT, OWN.parse().unwrap()));
+        let rej = Rej {
+            local_id: CommId(1 + n),
+            remote_id: CommId(0),
+            message: Answered::Other,
+            ari_len: 8,
+            reason: RejectReason::TIMEOUT,
+            // rocev2 facts, CM 7: matched by GUID and sender's ID.
+            ari_area: Area::new(&0x1234_u64.to_be_bytes()).unwrap(),
+            private_data: Area::EMPTY,
+        };
+        peer.say_if_there_is_room(rej);
+        // The backlog is sixteen.
+        if n % 16 == 15 || n == 199 {
+            until("the last one's end", || counted(&peer.endpoint, "cm_rx_rej") == u64::from(n) + 1);
+        }
+    }
+    until("an empty book", || counted(&peer.endpoint, "cm_ids") == 0);
+    assert_eq!(counted(&peer.endpoint, "cm_rx_req"), 200);
+    assert!(listener.channel.poll().is_none(), "nothing is there to be read");
 }
