@@ -1,6 +1,7 @@
 //! Connection management of an endpoint as a whole: its ports, and who is bound to what.
 
 use super::id::rank;
+use super::registry::Registry;
 use super::table::Bindings;
 use crate::endpoint::{Destination, Drivers, PortCore};
 use crate::error::ResolveError;
@@ -12,11 +13,12 @@ pub(crate) struct Host {
     pub ports: Vec<Arc<PortCore>>,
     drivers: Arc<Drivers>,
     bindings: Mutex<Bindings>,
+    pub(super) registry: Registry,
 }
 
 impl Host {
     pub fn new(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> Host {
-        Host { ports, drivers, bindings: Mutex::default() }
+        Host { ports, drivers, bindings: Mutex::default(), registry: Registry::default() }
     }
 
     pub(super) fn bindings(&self) -> MutexGuard<'_, Bindings> {
@@ -25,7 +27,10 @@ impl Host {
 
     /// The work of connection management, once. True when there was some.
     pub fn visit(&self) -> bool {
-        self.ports.iter().enumerate().fold(false, |busy, (index, port)| busy | port.visit_cm(index))
+        self.ports.iter().enumerate().fold(false, |busy, (index, port)| {
+            self.tell_of_addresses(index);
+            busy | port.visit_cm(index)
+        })
     }
 
     /// Callers drive the workers.

@@ -156,6 +156,8 @@ pub(super) struct Place {
     pub asked: Option<Box<Asked>>,
     pub listens: Vec<(usize, ListenerId)>,
     pub groups: Vec<IpAddr>,
+    /// Its address was taken from the port, and it knows.
+    pub lost: bool,
 }
 
 static KEYS: AtomicU64 = AtomicU64::new(1);
@@ -220,9 +222,12 @@ impl CmId {
             asked: None,
             listens: Vec::new(),
             groups: Vec::new(),
+            lost: false,
         };
         let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        CmId { inner: Arc::new(Inner { core: Arc::clone(core), space, key, place: Mutex::new(place) }) }
+        let inner = Arc::new(Inner { core: Arc::clone(core), space, key, place: Mutex::new(place) });
+        core.host().registry.add(&inner);
+        CmId { inner }
     }
 
     /// Its port space.
@@ -498,6 +503,7 @@ impl Drop for Inner {
         let (conn, listens) = (place.conn.take(), std::mem::take(&mut place.listens));
         let (qp, groups) = (place.qp.take(), std::mem::take(&mut place.groups));
         let host = self.core.host();
+        host.registry.remove(self.key);
         let port_core = |index: usize| -> Option<&Arc<PortCore>> { host.ports.get(index) };
         for (index, listener) in listens {
             port_core(index).into_iter().for_each(|port| port.cm_unlisten(listener));

@@ -47,6 +47,7 @@ mod moves;
 mod multicast;
 mod params;
 mod port;
+mod registry;
 mod simple;
 mod table;
 mod ways;

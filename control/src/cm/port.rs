@@ -9,6 +9,7 @@ use super::error::{CmError, Unreachable};
 use super::event::{CmEventKind, Queued};
 use super::id::{CmId, Inner, State};
 use super::params::ConnParam;
+use super::registry::News;
 use super::ways::Ways;
 use crate::endpoint::{PathRequest, PortCore, PortFacts, ResolvedPath};
 use ::cm::{
@@ -23,6 +24,8 @@ use wire::{Addressing, Gid, Qpn};
 
 /// Connection management of a port.
 pub(crate) struct PortCm {
+    /// What identifiers have to be told of.
+    pub news: News,
     book: Mutex<Book>,
     visitor: Mutex<()>,
 }
@@ -89,7 +92,7 @@ impl PortCm {
             listeners: HashMap::new(),
             ways: Ways::default(),
         };
-        PortCm { book: Mutex::new(book), visitor: Mutex::new(()) }
+        PortCm { news: News::default(), book: Mutex::new(book), visitor: Mutex::new(()) }
     }
 
     pub(super) fn book(&self) -> MutexGuard<'_, Book> {

@@ -101,6 +101,7 @@ impl Rounds {
 
     fn check_links(&mut self) {
         self.next_link_check = Instant::now() + LINK_CHECK;
+        self.host.tell_of_removal();
         for (port, was) in self.ports.iter().zip(&mut self.links) {
             port.reclaim();
             let Ok(link) = port.device().link() else { continue };

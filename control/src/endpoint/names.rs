@@ -42,10 +42,9 @@ struct Resting {
 impl Resting {
     fn add(&mut self, now: Instant, number: u32) {
         self.wake(now);
-        if self.until.len() == MOST_RESTING {
-            if let Some((_, oldest)) = self.until.pop_front() {
-                self.numbers.remove(&oldest);
-            }
+        let oldest = if self.until.len() == MOST_RESTING { self.until.pop_front() } else { None };
+        if let Some((_, oldest)) = oldest {
+            self.numbers.remove(&oldest);
         }
         self.numbers.insert(number);
         self.until.push_back((now + REST, number));

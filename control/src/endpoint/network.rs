@@ -74,10 +74,13 @@ impl PortCore {
         while let Some(event) = interface.poll_event() {
             match event {
                 net::Event::Neighbour(_) => self.network.changed.notify_all(),
-                net::Event::GidChange { .. } => self.inbox.push(AsyncEvent {
-                    kind: EventKind::GidChange,
-                    source: EventSource::Port(self.facts.number),
-                }),
+                net::Event::GidChange { .. } => {
+                    self.cm.news.note_addresses();
+                    self.inbox.push(AsyncEvent {
+                        kind: EventKind::GidChange,
+                        source: EventSource::Port(self.facts.number),
+                    });
+                }
                 // Counted by the interface; the other station is told by our defence.
                 net::Event::Conflict { .. } => {}
             }

@@ -208,3 +208,31 @@ fn queue_pairs_that_do_not_fit_are_refused() {
     active.id.create_qp(pd, &QpOptions::new(QpType::Rc, cq)).unwrap();
     assert!(matches!(active.id.create_qp(pd, &QpOptions::new(QpType::Rc, cq)), Err(cm::CmError::HasQp)));
 }
+
+/// An address that is taken from a port takes what was bound to it along: identifiers are told, and connections end.
+#[test]
+fn an_address_that_goes_is_told_to_those_who_have_it() {
+    let (client, server) = pair();
+    let device = client.device(0).unwrap();
+    let extra: std::net::IpAddr = "10.82.72.11".parse().unwrap();
+    device.add_address("10.82.72.11/24".parse().unwrap()).unwrap();
+    let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
+    let mut active = End::new(&client, PortSpace::Tcp);
+    active.id.resolve_addr(Some(extra), at(SERVER, 7471), SOON).unwrap();
+    assert!(matches!(active.next(), CmEventKind::AddrResolved));
+    active.equip();
+    active.id.connect(&ConnParam::default()).unwrap();
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    active.expect_established();
+    passive.expect_established();
+    assert_eq!(passive.id.peer_addr().unwrap().ip(), extra);
+    let bystander = End::new(&client, PortSpace::Tcp);
+    bystander.id.bind(at("10.82.72.1", 0)).unwrap();
+
+    assert!(device.remove_address(extra).unwrap());
+    assert!(matches!(active.next(), CmEventKind::AddrChange));
+    assert!(matches!(active.next(), CmEventKind::Disconnected));
+    assert_eq!(active.qp().state(), rockhopper::QpState::Err);
+    assert!(bystander.channel.wait(Duration::from_millis(50)).is_none(), "its address is still there");
+}
