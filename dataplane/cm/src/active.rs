@@ -68,8 +68,9 @@ impl Cm {
         let handle = match self.find_ours(path, rep.remote_id) {
             Ok(handle) => handle,
             Err(DropReason::UnknownId) => {
-                // The peer believes in a request that we know nothing of: it need not wait for its own timeout.
-                let ids = (CommId(0), rep.local_id);
+                // The peer believes in a request that we know nothing of: it need not wait for its own timeout. Linux looks
+                // for both IDs that its REP had.
+                let ids = (rep.remote_id, rep.local_id);
                 let reason = RejectReason::INVALID_COMM_ID;
                 self.transmit(*path, &stateless_rej(tid, ids, Answered::Rep, reason, &[]));
                 return Err(DropReason::UnknownId);

@@ -5,7 +5,7 @@ use crate::index::Peer;
 use crate::receive::Taken;
 use crate::slab::Handle;
 use crate::{Cm, CmError, ConnId, DisconnectCause, DropReason, Event, Path, State};
-use wire::mad::{Answered, Area, CmMessage, CommId, Rej, RejectReason, Req};
+use wire::mad::{Answered, Area, CmMessage, Rej, RejectReason, Req};
 
 impl Cm {
     /// Refuses a request or a reply. No event but [`Event::TimewaitExit`] follows.
@@ -60,10 +60,8 @@ impl Cm {
         }
         let handle = self.find_ours(path, rej.remote_id)?;
         let asking = self.conns.get(handle).is_some_and(|conn| conn.state.is_asking());
-        let replying = self.conns.get(handle).is_some_and(|conn| conn.state.is_replying());
         match rej.message {
             Answered::Req if asking => Ok(handle),
-            Answered::Rep if replying && rej.local_id == CommId(0) => Ok(handle),
             _ => Err(DropReason::UnknownId),
         }
     }

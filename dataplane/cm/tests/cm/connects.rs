@@ -3,7 +3,7 @@
 use crate::message;
 use crate::support::*;
 use cm::*;
-use wire::mad::{CmMessage, MessageKind};
+use wire::mad::{CmMessage, MessageKind, Transport};
 use wire::{Mtu, Psn, Qpn};
 
 #[test]
@@ -81,4 +81,49 @@ fn answers_repeat_the_transaction() {
     assert_eq!(message!(dreq, Dreq).remote_qpn, Qpn::new(0xB2));
     let counters = pair.b.cm.counters();
     assert_eq!((counters.received(MessageKind::Req), counters.sent(MessageKind::Rep)), (1, 1));
+}
+
+#[test]
+fn unreliable_connections_are_made_as_well() {
+    let mut pair = Pair::new();
+    let params = ReqParams { transport: Transport::Uc, ..pair.a.req() };
+    let a = pair.a.cm.send_req(0, &params).unwrap();
+    pair.settle();
+    let Event::ReqReceived { conn: b, req, .. } = pair.b.event() else { panic!() };
+    assert_eq!(req.transport, Transport::Uc);
+    assert_eq!(pair.b.cm.plan_accept(b, &rep()).unwrap().transport, Transport::Uc);
+    pair.b.cm.send_rep(0, b, &rep()).unwrap();
+    pair.settle();
+    assert_eq!(pair.a.cm.plan(a).unwrap().transport, Transport::Uc);
+}
+
+/// Both ends in one port, as programs do that talk to themselves.
+#[test]
+fn a_port_connects_to_itself() {
+    let mut end = End::with(Config::new(A_GUID, [1; 32]), A, A);
+    end.cm.listen(SERVICE, None, 1).unwrap();
+    let deliver = |end: &mut End| {
+        let mads = end.sent();
+        mads.iter().for_each(|mad| end.take(mad));
+    };
+    let a = end.ask();
+    deliver(&mut end);
+    let Event::ReqReceived { conn: b, .. } = end.event() else { panic!() };
+    end.cm.send_rep(0, b, &rep()).unwrap();
+    deliver(&mut end);
+    assert!(matches!(end.event(), Event::RepReceived { conn, .. } if conn == a));
+    end.cm.send_rtu(0, a, b"").unwrap();
+    deliver(&mut end);
+    assert!(matches!(end.event(), Event::Established { conn, .. } if conn == b));
+    end.cm.send_dreq(0, b, b"").unwrap();
+    deliver(&mut end);
+    assert!(
+        matches!(end.event(), Event::Disconnected { conn, cause: DisconnectCause::Peer(_) } if conn == a)
+    );
+    deliver(&mut end);
+    assert!(
+        matches!(end.event(), Event::Disconnected { conn, cause: DisconnectCause::Answered(_) } if conn == b)
+    );
+    end.pass(1_000 * MS);
+    assert_eq!((end.events().len(), end.cm.usage().connections + end.cm.usage().timewait), (2, 0));
 }

@@ -116,6 +116,9 @@ fn a_reply_to_a_request_that_is_unknown_is_rejected() {
     pair.b.take(&rej);
     let Event::Rejected { conn, rej } = pair.b.event() else { panic!() };
     assert_eq!((conn, rej.reason), (b, wire::mad::RejectReason::INVALID_COMM_ID));
+    // With both IDs that the REP had: Linux looks for no less.
+    let CmMessage::Rep(rep) = reply.message else { panic!() };
+    assert_eq!((rej.local_id, rej.remote_id), (rep.remote_id, rep.local_id));
 }
 
 /// A REP that was given up on is matched by GUID and ID: the other end may not know ours.
