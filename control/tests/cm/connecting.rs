@@ -2,7 +2,7 @@
 
 use crate::support::{End, SERVER, SOON, at, connected, pair};
 use rockhopper::cm::{CmEventKind, ConnParam, PortSpace, State};
-use rockhopper::{QpState, RecvWr, SendWr, WcOpcode, WcStatus};
+use rockhopper::{Access, QpState, RecvWr, SendWr, WcOpcode, WcStatus};
 
 /// rocev2 facts, CM 11: REQ, REP, RTU; data both ways; DREQ, DREP, timewait.
 #[test]
@@ -82,4 +82,20 @@ fn queue_pairs_get_what_request_and_reply_say() {
     );
     let sports = [ours, theirs].map(|attr| attr.path.unwrap().udp_sport);
     assert_eq!(sports[0], sports[1]);
+}
+
+/// rocev2 facts, CM 12: who serves no READs gives no right to any.
+#[test]
+fn without_responder_resources_there_is_nothing_to_read() {
+    let (client, server) = pair();
+    let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
+    let active = End::resolved(&client, PortSpace::Tcp, at(SERVER, 7471));
+    active.id.connect(&ConnParam { initiator_depth: 0, ..ConnParam::default() }).unwrap();
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    active.expect_established();
+    let rights = |end: &End| end.qp().query().unwrap().attr.access;
+    let reads = Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+    assert!(!rights(&passive).intersects(reads), "{:?}", rights(&passive));
+    assert!(rights(&passive).contains(Access::REMOTE_WRITE) && rights(&active).contains(reads));
 }

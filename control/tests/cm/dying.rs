@@ -107,3 +107,66 @@ fn its_last_word_is_lost_and_data_establishes() {
     assert_eq!(passive.id.state(), State::Connected);
     assert_eq!(passive.qp().query().unwrap().attr.sq_psn, Psn::new(0x100));
 }
+
+/// rocev2 facts, CM 5: addresses that the request did not come with, or that no peer can have, are not believed.
+#[test]
+fn it_lies_about_its_addresses() {
+    let mut peer = Stranger::new();
+    let listener = End::listening(&peer.endpoint, PortSpace::Tcp, at(SERVER, PORT));
+    let own = OWN.parse().unwrap();
+    let header = |source: &str, destination: &str| wire::mad::IpAddressing {
+        source_port: 1,
+        source: source.parse().unwrap(),
+        destination: destination.parse().unwrap(),
+    };
+    let wrong = [
+        header(OWN, "10.82.72.9"),
+        header("127.0.0.1", SERVER),
+        header("0.0.0.0", SERVER),
+        header("224.0.0.5", SERVER),
+        header("255.255.255.255", SERVER),
+    ];
+    let mut areas: Vec<Vec<u8>> = wrong.iter().map(|header| header.to_bytes().unwrap().to_vec()).collect();
+    // Another version of the header, and none.
+    areas.push([&[0x10][..], &header(OWN, SERVER).to_bytes().unwrap()[1..]].concat());
+    areas.push(Vec::new());
+    for (n, area) in areas.iter().enumerate() {
+        let private_data = wire::mad::Area::new(area).unwrap();
+        let id = 0x60 + n as u32;
+        peer.say(wire::mad::Req { private_data, ..request(id, QPN + n as u32, PORT, own) });
+        let reason = peer.expect("REJ", |message| match message {
+            CmMessage::Rej(rej) if rej.remote_id == CommId(id) => Some(rej.reason),
+            _ => None,
+        });
+        assert_eq!(reason, RejectReason::CONSUMER_DEFINED, "{n}");
+    }
+    assert!(listener.channel.poll().is_none(), "nobody was bothered");
+}
+
+/// rocev2 facts, CM 1: answers go where the question came from. Nobody is asked where that is: this peer would not answer.
+#[test]
+fn it_answers_no_neighbour_discovery_and_is_answered_all_the_same() {
+    let mut peer = Stranger::new();
+    let quiet: std::net::IpAddr = "10.82.72.66".parse().unwrap();
+    let around = crate::stranger::Around { source: quiet, ..Default::default() };
+    let ask = |peer: &mut Stranger, id: u32, port: u16| {
+        let mad = wire::mad::CmMad::new(1, request(id, QPN + id, port, quiet)).to_bytes();
+        let frame = peer.frame(&mad, &around);
+        assert!(peer.port.send(&frame));
+    };
+    ask(&mut peer, 0x70, 9);
+    let reason = peer.expect("REJ", |message| match message {
+        CmMessage::Rej(rej) => Some(rej.reason),
+        _ => None,
+    });
+    assert_eq!(reason, RejectReason::INVALID_SERVICE_ID);
+
+    let listener = End::listening(&peer.endpoint, PortSpace::Tcp, at(SERVER, PORT));
+    ask(&mut peer, 0x71, PORT);
+    let (passive, _) = End::requested(&listener);
+    passive.id.accept(&ConnParam::default()).unwrap();
+    let first = peer.expect_rep();
+    let again = peer.expect_rep();
+    assert_eq!(first, again, "repeated, long after the question");
+    assert_eq!(passive.qp().query().unwrap().attr.path.unwrap().dmac, peer.port.mac());
+}
