@@ -6,19 +6,28 @@ use super::table::Bindings;
 use crate::endpoint::{Destination, Drivers, PortCore};
 use crate::error::ResolveError;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What identifiers share with the control thread. It keeps no endpoint running.
 pub(crate) struct Host {
     pub ports: Vec<Arc<PortCore>>,
     drivers: Arc<Drivers>,
+    /// Counts what waiters on channels do, so that the control thread leaves it to them.
+    drives: AtomicU64,
     bindings: Mutex<Bindings>,
     pub(super) registry: Registry,
 }
 
 impl Host {
     pub fn new(ports: Vec<Arc<PortCore>>, drivers: Arc<Drivers>) -> Host {
-        Host { ports, drivers, bindings: Mutex::default(), registry: Registry::default() }
+        Host {
+            ports,
+            drivers,
+            drives: AtomicU64::new(0),
+            bindings: Mutex::default(),
+            registry: Registry::default(),
+        }
     }
 
     pub(super) fn bindings(&self) -> MutexGuard<'_, Bindings> {
@@ -40,7 +49,13 @@ impl Host {
 
     /// Drives the workers, and does what has come. True when there was something.
     pub fn drive(&self) -> bool {
+        self.drives.fetch_add(1, Ordering::Relaxed);
         self.drivers.poll_counted() | self.visit()
+    }
+
+    /// How often [`drive`](Self::drive) was called.
+    pub fn drives(&self) -> u64 {
+        self.drives.load(Ordering::Relaxed)
     }
 
     /// The port that has this address.

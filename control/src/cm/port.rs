@@ -38,6 +38,8 @@ pub(super) struct Book {
     unheard: HashMap<Qpn, ConnId>,
     listeners: HashMap<ListenerId, Weak<Inner>>,
     ways: Ways,
+    /// What calls of applications led to: the next visitor's.
+    waiting: Vec<Job>,
 }
 
 /// What an identifier is in the book.
@@ -91,6 +93,7 @@ impl PortCm {
             unheard: HashMap::new(),
             listeners: HashMap::new(),
             ways: Ways::default(),
+            waiting: Vec::new(),
         };
         PortCm { news: News::default(), book: Mutex::new(book), visitor: Mutex::new(()) }
     }
@@ -148,9 +151,9 @@ impl PortCore {
         };
         let mut messages = Vec::new();
         let mut busy = self.visit_gsi(&mut messages);
-        let mut jobs = Vec::new();
         let now = self.clock.now_ns();
         let mut book = self.cm.book();
+        let mut jobs = std::mem::take(&mut book.waiting);
         for received in &messages {
             book.cm.on_mad(now, &path_of(&received.back), &received.mad);
             self.drain(&mut book, Some(&received.back), &mut jobs);
@@ -197,14 +200,20 @@ impl PortCore {
         Some(Addressing { udp_sport: wire::udp_sport_of_qpn(Qpn::GSI), ..found.addressing })
     }
 
-    /// A call of an application: under the book, then out with what follows. Events are the next visitor's.
+    /// A call of an application: under the book, then out with what follows. Events, which few calls lead to, are the next
+    /// visitor's.
     fn call<T>(&self, with: impl FnOnce(&mut Book, u64) -> Result<T, ::cm::CmError>) -> Result<T, CmError> {
         let now = self.clock.now_ns();
         let mut book = self.cm.book();
         let result = with(&mut book, now);
-        self.send_cm(&mut book, None);
+        let mut jobs = std::mem::take(&mut book.waiting);
+        self.drain(&mut book, None, &mut jobs);
+        let quiet = jobs.is_empty();
+        book.waiting = jobs;
         drop(book);
-        self.link.slow_waker().wake();
+        if !quiet {
+            self.link.slow_waker().wake();
+        }
         result.map_err(CmError::from)
     }
 

@@ -18,6 +18,8 @@ const SLEEP_MS: u8 = 5;
 /// The sleep while workers are driven from here, their caller being away: a peer waits for no longer than this for an
 /// answer. While the caller is there its core is left alone.
 const DRIVEN_SLEEP_MS: u8 = 1;
+/// The sleep while somebody waits on a channel and does the work of connection management: then nothing wakes this thread.
+const AWAITED_SLEEP: Duration = Duration::from_millis(1);
 /// How often links are asked for their state: drivers may take a system call for it.
 const LINK_CHECK: Duration = Duration::from_millis(200);
 /// How many rounds of a worker at a time when its caller is away.
@@ -65,6 +67,7 @@ struct Rounds {
     links: Vec<Option<bool>>,
     next_link_check: Instant,
     polls_seen: u64,
+    drives_seen: u64,
     /// The workers' caller has not polled since the last round, or may be about to stop.
     caller_away: bool,
 }
@@ -78,6 +81,7 @@ impl Rounds {
             host,
             next_link_check: Instant::now(),
             polls_seen: 0,
+            drives_seen: 0,
             caller_away: true,
         }
     }
@@ -136,7 +140,12 @@ impl Rounds {
         self.polls_seen = polls;
     }
 
-    fn sleep(&self) {
+    fn sleep(&mut self) {
+        let drives = self.host.drives();
+        if std::mem::replace(&mut self.drives_seen, drives) != drives {
+            // Somebody who waits on a channel does what comes. Not to be woken by it leaves the core to them.
+            return std::thread::sleep(AWAITED_SLEEP);
+        }
         let wakers = || self.ports.iter().map(|port| port.link.slow_waker());
         wakers().for_each(worker::Waker::prepare);
         let mut fds: Vec<PollFd<'_>> =
