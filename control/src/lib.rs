@@ -57,6 +57,7 @@ mod gsi;
 pub mod net;
 pub mod perf;
 pub mod preflight;
+pub mod programs;
 pub mod stats;
 mod verbs;
 

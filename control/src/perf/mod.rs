@@ -50,6 +50,7 @@ pub use link::{Link, LinkError};
 pub use op::{Measure, Op, Transport, UnknownOp, Verb};
 pub use outcome::{EndReport, Outcome};
 pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
+pub(crate) use peer::{PERFTEST_CM_BYTES, PERFTEST_VERSION, Record};
 pub use peer::{Hold, PEER_PORT, PeerOptions, PeerProgram, Piece, run_with_peer};
 pub use protocol::{DEFAULT_PORT, Faults, Received, Sent};
 pub use server::{ServerOptions, serve};

@@ -23,6 +23,8 @@ mod stream;
 mod turns;
 
 pub use content::Piece;
+pub(crate) use perftest::VERSION as PERFTEST_VERSION;
+pub(crate) use record::{PERFTEST_CM_BYTES, Record};
 
 use super::drive::{Drive, thread_caches};
 use super::error::RunError;

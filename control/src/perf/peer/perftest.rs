@@ -27,7 +27,7 @@ use super::{Did, Hold, Run};
 use std::time::Duration;
 
 /// The version whose exchange this is.
-const VERSION: &str = "6.06";
+pub(crate) const VERSION: &str = "6.06";
 /// Bytes of the version.
 const VERSION_BYTES: usize = 16;
 /// Small messages go round in so many bytes, in steps of so many.

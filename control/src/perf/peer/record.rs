@@ -13,13 +13,24 @@
 //! 0000:000011:d6bcc2:00000000000000000000ffff0a4d0001
 //! LID  QPN    PSN    GID
 //! ```
+//!
+//! perftest over a connection of rdma_cm (`-R`), 56 bytes in network order:
+//!
+//! | offset | bytes | what |
+//! | --- | --- | --- |
+//! | 0, 4 | 4 each | LID: 0; READs |
+//! | 8, 12, 16 | 4 each | QPN, PSN, R_Key |
+//! | 20 | 4 | left over in memory |
+//! | 24 | 8 | address |
+//! | 32 | 16 | GID |
+//! | 48, 52 | 4 each | SRQN: 0; GID index |
 
 use super::super::link::LinkError;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// What a record tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// READs and atomics that the sender of the record serves at a time.
     pub reads: u8,
     pub qpn: u32,
@@ -31,6 +42,8 @@ pub(super) struct Record {
 
 /// Bytes of perftest's record with its NUL.
 pub(super) const PERFTEST_BYTES: usize = 108;
+/// Bytes of perftest's record where rdma_cm made the connection.
+pub(crate) const PERFTEST_CM_BYTES: usize = 56;
 /// Bytes of a pingpong's record with its NUL.
 pub(super) const PINGPONG_BYTES: usize = 52;
 
@@ -68,6 +81,35 @@ impl Record {
             })
         };
         parse().ok_or_else(|| unreadable(text))
+    }
+
+    /// As perftest writes it to a connection of rdma_cm.
+    pub fn to_perftest_cm(&self) -> [u8; PERFTEST_CM_BYTES] {
+        let mut bytes = [0; PERFTEST_CM_BYTES];
+        let words = [0, u32::from(self.reads), self.qpn, self.psn, self.rkey];
+        for (at, word) in bytes.chunks_exact_mut(4).zip(words) {
+            at.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes[24..32].copy_from_slice(&self.addr.to_be_bytes());
+        bytes[32..48].copy_from_slice(&octets(self.gid));
+        bytes
+    }
+
+    /// From perftest's record over a connection of rdma_cm.
+    pub fn of_perftest_cm(bytes: &[u8]) -> Result<Record, LinkError> {
+        let parse = || {
+            let bytes: &[u8; PERFTEST_CM_BYTES] = bytes.try_into().ok()?;
+            let word = |at: usize| Some(u32::from_be_bytes(*bytes[at..].first_chunk()?));
+            Some(Record {
+                reads: word(4)?.min(u8::MAX.into()) as u8,
+                qpn: word(8)?,
+                psn: word(12)?,
+                rkey: word(16)?,
+                addr: u64::from_be_bytes(*bytes[24..].first_chunk()?),
+                gid: address(u128::from_be_bytes(*bytes[32..].first_chunk()?)),
+            })
+        };
+        parse().ok_or_else(|| unreadable(&format!("{} bytes", bytes.len())))
     }
 
     /// As a pingpong writes it. It has no memory to tell of.
@@ -156,8 +198,38 @@ mod tests {
         assert_eq!(pingpong.to_pingpong().len(), PINGPONG_BYTES);
     }
 
+    /// The records of both ends of a Linux capture over rdma_cm.
+    #[test]
+    fn recorded_records_over_rdma_cm_read_and_write_back() {
+        let packets = crate::programs::testkit::capture("cm-write-bw-v4.pcap");
+        let words = packets.iter().filter(|packet| packet.opcode == "RC SEND Only");
+        let records: Vec<_> = words.filter(|packet| packet.payload.len() == PERFTEST_CM_BYTES).collect();
+        assert_eq!(records.len(), 14, "two empty ones, three of the queue pair, two at the end; from both");
+        for packet in records {
+            let mut bytes = packet.payload.clone();
+            let record = Record::of_perftest_cm(&bytes).unwrap();
+            if bytes.iter().all(|&byte| byte == 0) {
+                assert_eq!(record, Record { gid: Record::EMPTY.gid, ..Record::EMPTY });
+            } else {
+                let gid = format!("10.77.0.{}", packet.from).parse().unwrap();
+                let (psn, rkey, addr) = match packet.from {
+                    1 => (0xc7308e, 0x2c09, 0x55_2aaf_0000),
+                    _ => (0x391b2e, 0x2e7d, 0x55_2aae_f000),
+                };
+                assert_eq!(record, Record { reads: 1, qpn: 0x3c, psn, rkey, addr, gid });
+            }
+            // What is left over in memory, and the index of the GID.
+            bytes[20..24].fill(0);
+            bytes[52..].fill(0);
+            assert_eq!(record.to_perftest_cm()[..], bytes);
+        }
+    }
+
     #[test]
     fn what_is_no_record_is_refused_in_words() {
+        for len in [0, 55, 57] {
+            assert!(Record::of_perftest_cm(&vec![0; len]).is_err());
+        }
         for text in
             ["", "0000", PINGPONG, &PERFTEST[1..50], &PERFTEST.replace("e09292", "e0929g"), "\u{1F600}"]
         {
