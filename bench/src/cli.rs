@@ -22,7 +22,10 @@ pub struct Cli {
     pub port: PortArgs,
     #[command(flatten)]
     pub run: RunArgs,
-    /// TCP port of the exchange between client and server [default: 18591; with --peer 18515]
+    /// Connect by rdma_cm, packets on the wire, instead of TCP: HOST is the peer's RDMA address. Linux' programs have -R for it
+    #[arg(long, conflicts_with_all = ["loopback", "gid_index"])]
+    pub cm: bool,
+    /// Port of the exchange between client and server, of TCP or with --cm of rdma_cm [default: 18591; with --peer 18515]
     #[arg(long = "port", short = 'p', value_name = "N")]
     pub tcp_port: Option<u16>,
     /// The other end is a Linux program: perftest (ib_*_bw, ib_*_lat) or pingpong (ibv_*_pingpong)
@@ -47,7 +50,8 @@ Examples:
   rockhopper-perf write-bw --loopback ring --size 65536 --duration 3s --verify
   rockhopper-perf send-lat -c configs/tap.toml                  the server
   rockhopper-perf send-lat 192.0.2.1 -c configs/tap.toml        its client
-  rockhopper-perf read-bw 192.0.2.1 -c FILE --peer perftest -n 1000     with ib_read_bw -n 1000 there";
+  rockhopper-perf read-bw 192.0.2.1 -c FILE --peer perftest -n 1000     with ib_read_bw -n 1000 there
+  rockhopper-perf write-bw 192.0.2.1 -c FILE --cm               no TCP: with `rockhopper serve` there";
 
 /// How both ends of one process are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

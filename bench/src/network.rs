@@ -1,12 +1,16 @@
 //! One end on a port of its own: the server without a host, the client with one.
 
+mod by_cm;
+
 use crate::cli::{Cli, PortArgs};
 use crate::failure::Failure;
 use crate::loopback::measure;
 use crate::report::{Place, Report};
 use crate::{peer, plan, stop};
 use rockhopper::config::{DeviceKind, Drive, PollMode, PortSettings};
-use rockhopper::perf::{DEFAULT_PORT, Link, PEER_PORT, Params, RunError, ServerOptions, Shared, serve};
+use rockhopper::perf::{
+    CmWay, DEFAULT_PORT, Link, PEER_PORT, Params, RunError, ServerOptions, Shared, serve,
+};
 use rockhopper::{Config, Device, Endpoint};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
@@ -35,7 +39,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     let shared = Arc::new(Shared::default());
     stop::on_signal(&shared)?;
     // Reached before the port comes up: a wrong host is told at once.
-    let server = cli.host.as_deref().map(|host| reach(host, port)).transpose()?;
+    let by_tcp = cli.host.as_deref().filter(|_| !cli.cm);
+    let server = by_tcp.map(|host| reach(host, port)).transpose()?;
     let endpoint = Endpoint::start(&config)?;
     let device = endpoint
         .device(0)
@@ -50,7 +55,13 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         driver: device.driver().into(),
     };
     match server {
-        Some(stream) => ask(cli, stream, &device, &shared, place),
+        _ if cli.cm => by_cm::run(cli, port, &endpoint, &device, &shared, place),
+        Some(stream) => {
+            wait_for_link(&device, &shared)?;
+            let link = Link::tcp(stream)
+                .map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
+            ask(cli, link, None, &device, &shared, place)
+        }
         // Only now: a client that gets through finds the port up.
         None => {
             let listener = listen(port)?;
@@ -83,19 +94,18 @@ fn wait_for_link(device: &Device, shared: &Shared) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The client's part, over a line to its server. `cm`: the way by which the line was made, if it was rdma_cm.
 fn ask(
     cli: &Cli,
-    stream: TcpStream,
+    link: Link,
+    cm: Option<CmWay<'_>>,
     device: &Device,
     shared: &Arc<Shared>,
     place: Place,
 ) -> Result<(), Failure> {
-    wait_for_link(device, shared)?;
-    let link =
-        Link::tcp(stream).map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
     let mut report = Report::new(cli, place);
     if let Some(program) = cli.peer {
-        peer::run(cli, program, link, device, shared, &mut report)?;
+        peer::run(cli, program, link, cm, device, shared, &mut report)?;
         return report.finish();
     }
     let runs = plan::runs(cli, device.path_mtu());
@@ -125,7 +135,9 @@ fn wait_for_clients(
             }
             Err(why) => return Err(Failure::Run(format!("no client can connect: {why}"))),
         };
-        let served = serve_one(cli, stream, device, &options, shared, place.clone());
+        let served = Link::tcp(stream)
+            .map_err(|why| Failure::Run(format!("a client's connection failed: {why}")))
+            .and_then(|link| serve_one(cli, link, device, &options, shared, place.clone()));
         if cli.once {
             let_client_leave(device);
             return served;
@@ -153,17 +165,15 @@ fn let_client_leave(device: &Device) {
 
 fn serve_one(
     cli: &Cli,
-    stream: TcpStream,
+    link: Link,
     device: &Device,
     options: &ServerOptions,
     shared: &Arc<Shared>,
     place: Place,
 ) -> Result<(), Failure> {
-    let link =
-        Link::tcp(stream).map_err(|why| Failure::Run(format!("a client's connection failed: {why}")))?;
     let mut report = Report::new(cli, place);
     if let Some(program) = cli.peer {
-        peer::run(cli, program, link, device, shared, &mut report)?;
+        peer::run(cli, program, link, None, device, shared, &mut report)?;
         return report.finish();
     }
     let served = serve(link, device, options, shared, |outcome| report.add(outcome.clone()));

@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use crate::network::configuration;
 use crate::plan;
 use crate::report::Report;
-use rockhopper::perf::{Link, Outcome, Params, PeerOptions, PeerProgram, Piece, Shared, run_with_peer};
+use rockhopper::perf::{
+    CmWay, Link, Outcome, Params, PeerOptions, PeerProgram, Piece, Shared, run_with_peer,
+};
 use rockhopper::{Device, Mtu};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,7 @@ pub fn run(
     cli: &Cli,
     program: PeerProgram,
     link: Link,
+    cm: Option<CmWay<'_>>,
     device: &Device,
     shared: &Shared,
     report: &mut Report<'_>,
@@ -39,6 +42,7 @@ pub fn run(
         is_server: cli.host.is_none(),
         gid_index: cli.port.gid_index,
         ipv6: cli.port.ipv6,
+        cm,
         hold: if cli.hold { Some(&mut hold) } else { None },
     };
     let params = params(cli, device.path_mtu());

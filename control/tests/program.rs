@@ -6,6 +6,7 @@ mod program {
     pub mod commands;
     pub mod conform;
     pub mod impairments;
+    pub mod pinging;
     pub mod simulator;
     pub mod support;
     pub mod two_processes;

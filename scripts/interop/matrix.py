@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cm
 import report
 import rows
 import special
@@ -47,10 +48,15 @@ class Part:
             with Guest(f"interop-{os.getpid()}-{self.mtu}", self.mtu) as guest, tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
                 config.write(guest.config())
                 config.flush()
-                while left:
-                    end.send(attempt(guest, config.name, left.pop(0)))
-                    if not guest.answers():
-                        break
+                with cm.Ends(guest, config.name) as ends:
+                    while left:
+                        row = left.pop(0)
+                        # Who is alone with the port: a server of the rows over rdma_cm goes when one of the others comes.
+                        if not isinstance(row, cm.Row):
+                            ends.leave()
+                        end.send(attempt(guest, config.name, row, ends.run if isinstance(row, cm.Row) else run))
+                        if not guest.answers():
+                            break
                 if not left and events:
                     events = False
                     for result in special.all_of(
@@ -87,8 +93,10 @@ def collect(parts):
 def planned(arguments):
     """The rows by the guest's MTU."""
     if arguments.short:
-        return {mtu: rows.short(mtu) for mtu in rows.PATH_MTU}
-    return {mtu: rows.clean(False, mtu) + rows.clean(True, mtu) + rows.impaired(mtu) for mtu in rows.PATH_MTU}
+        return {mtu: rows.short(mtu) + cm.short(mtu) for mtu in rows.PATH_MTU}
+    return {
+        mtu: rows.clean(False, mtu) + rows.clean(True, mtu) + rows.impaired(mtu) + cm.whole(mtu) for mtu in rows.PATH_MTU
+    }
 
 
 def main():

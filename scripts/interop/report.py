@@ -1,7 +1,9 @@
 """The table of what passed, as Markdown."""
 from pathlib import Path
 
+import cm
 from guest import versions
+from rows import PATH_MTU
 
 BEGIN, END = "<!-- written by make interop -->", "<!-- end of what make interop wrote -->"
 
@@ -47,6 +49,15 @@ def clean_table(results):
     return lines
 
 
+def cm_table(results):
+    overs = list(dict.fromkeys(result["row"].over for result in results))
+    lines = [f"| Linux program | Rockhopper is | MTU | {' | '.join(overs)} | counted here | seconds |", "| --- | --- | --- |" + " --- |" * (len(overs) + 2)]
+    for (program, role, mtu), some in group(results, lambda row: (row.program, row.role, row.mtu)).items():
+        cells = [count([r for r in some if r["row"].over == over]) for over in overs]
+        lines.append(f"| `{program}` | {role} | {PATH_MTU[mtu]} | {' | '.join(cells)} | {sum(r['here'] for r in some)} | {seconds_of(some)} |")
+    return lines
+
+
 def impaired_table(results):
     lines = ["| impairment of our port | program | as client, MTU | as server, MTU | seen of it here | seen at the peer | seconds |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
@@ -63,7 +74,8 @@ def impaired_table(results):
 
 def table(results, specials, seconds, short):
     made_of = ", ".join(f"{name} {version}" for name, version in versions().items())
-    clean = [result for result in results if not result["row"].impair]
+    over_cm = [result for result in results if isinstance(result["row"], cm.Row)]
+    clean = [result for result in results if not result["row"].impair and result not in over_cm]
     impaired = [result for result in results if result["row"].impair]
     passed = sum(result["ok"] for result in results + specials)
     form = "The short form: " if short else ""
@@ -71,6 +83,9 @@ def table(results, specials, seconds, short):
     starved = f" {repeated} of them ran again because the guest had got no processor for a second or more." if repeated else ""
     lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.{starved}", "", f"The peer: {made_of}.", ""]
     lines += clean_table(clean)
+    if over_cm:
+        lines += ["", "Over rdma_cm: connections, and datagram services found by SIDR. Counted are rounds of rping and messages of the others, and without",
+                  "messages connections.", "", *cm_table(over_cm)]
     if impaired:
         lines += ["", "Over IPv4 with MTU 1024, over IPv6 with 4096. Seen here: packets that came again, too early or too late, or were sent again, and timeouts. Seen at",
                   "the peer: rxe's counters `duplicate_request`, `out_of_seq_request`, `rcvd_seq_err` and `completer_retry_err`.",

@@ -1,6 +1,7 @@
 //! Why the program does not end with status 0.
 
 use rockhopper::perf::RunError;
+use rockhopper::programs::ProgramError;
 use rockhopper::{ConfigError, CreateError, PostError, QpError, StartError};
 
 /// Why the program does not end with status 0.
@@ -62,6 +63,16 @@ impl From<RunError> for Failure {
     fn from(why: RunError) -> Failure {
         match why {
             RunError::Stopped => Failure::Interrupted,
+            why if why.is_setup() => Failure::setup(why),
+            why => Failure::Run(why.to_string()),
+        }
+    }
+}
+
+impl From<ProgramError> for Failure {
+    fn from(why: ProgramError) -> Failure {
+        match why {
+            ProgramError::Stopped => Failure::Interrupted,
             why if why.is_setup() => Failure::setup(why),
             why => Failure::Run(why.to_string()),
         }

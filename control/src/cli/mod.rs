@@ -6,7 +6,9 @@ mod demo;
 mod doctor;
 mod failure;
 mod out;
+mod ping;
 mod serve;
+mod services;
 mod sim;
 mod stats;
 mod stop;
@@ -33,6 +35,8 @@ enum Command {
     Demo(DemoArgs),
     /// Bring an endpoint up: answers ARP, neighbour discovery and ping, serves rockhopper-perf, until Ctrl-C.
     Serve(ServeArgs),
+    /// Round trips to a peer over a connection that rdma_cm makes: to Linux' rping, or to `rockhopper serve`.
+    Ping(ping::PingArgs),
     /// Check what this machine, and a configuration, need; say how to mend what is missing.
     Doctor(DoctorArgs),
     /// Show what a running endpoint has counted.
@@ -72,6 +76,13 @@ struct ServeArgs {
     /// Where to listen for `rockhopper conform`: whoever connects may make objects on the first port's device.
     #[arg(long, value_name = "ADDRESS:PORT")]
     agent: Option<SocketAddr>,
+    /// What to serve to clients that connect by rdma_cm: `all`, `none`, or some of rping, udaddy, ucmatose, cmtime, perftest, perf,
+    /// each with another port if need be: rping=7174,perf.
+    #[arg(long, value_name = "PROGRAM[=PORT],...", default_value = "all")]
+    cm: services::Programs,
+    /// How many messages ucmatose's clients expect, and of how many bytes: its -C and -S.
+    #[arg(long, value_name = "COUNTxSIZE", default_value = "10x100", value_parser = services::messages)]
+    ucmatose: rockhopper::programs::Messages,
     /// Stop after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
@@ -149,6 +160,7 @@ pub fn run() -> ExitCode {
     let result = match &cli.command {
         Command::Demo(args) => demo::run(args, cli.json),
         Command::Serve(args) => serve::run(args, cli.json),
+        Command::Ping(args) => ping::run(args, cli.json),
         Command::Doctor(args) => doctor::run(args.config.as_deref(), cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Check(args) => check::run(&args.files, cli.json),

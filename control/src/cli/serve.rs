@@ -1,7 +1,7 @@
 //! `rockhopper serve`: an endpoint until Ctrl-C.
 //!
 //! Each port serves rockhopper-perf clients on a TCP port of its own: the first on the configured one, the next on the
-//! following numbers. Every client has a thread.
+//! following numbers. Every client has a thread. What connects by rdma_cm is served on all ports, in one more thread.
 
 use super::ServeArgs;
 use super::failure::Failure;
@@ -9,10 +9,11 @@ use super::out::say;
 use super::{conform, stats, stop};
 use rockhopper::config::Drive;
 use rockhopper::perf::{self, Link, Outcome, ServerOptions, Shared};
+use rockhopper::programs::{Hears, Served, ServiceOptions, Services};
 use rockhopper::{Config, Device, Endpoint};
 use serde_json::{Value, json};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Scope;
@@ -43,7 +44,13 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     let begin = Instant::now();
     let end = args.duration.map(|seconds| begin + Duration::from_secs(seconds));
     let agent = args.agent.map(listener).transpose()?;
+    let programs = ServiceOptions { programs: args.cm.0.clone(), messages: args.ucmatose };
+    let mut programs = Services::open(&endpoint, &programs)
+        .map_err(|why| Failure::setup(format!("{why}; choose what to serve with --cm")))?;
     std::thread::scope(|scope| {
+        let heard = Heard { scope, services: &services, stop: &stop, say };
+        let (programs, over) = (&mut programs, &stop);
+        scope.spawn(move || programs.run(over, &heard));
         if let (Some((listener, _)), Some(service)) = (&agent, services.first()) {
             scope.spawn(|| conform::link::serve(listener, &service.device, &stop));
         }
@@ -115,29 +122,62 @@ impl Service {
     /// Gives every waiting client a thread.
     fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, stop: &Arc<Shared>, say: Say) {
         while let Ok((stream, peer)) = self.listener.accept() {
-            if self.clients.fetch_add(1, Ordering::AcqRel) >= MAX_CLIENTS {
-                self.clients.fetch_sub(1, Ordering::AcqRel);
-                continue; // Closing the connection tells the client.
-            }
-            let stop = Arc::clone(stop);
-            let session = move || {
-                self.session(stream, peer, &stop, say);
-                self.clients.fetch_sub(1, Ordering::AcqRel);
-            };
-            if std::thread::Builder::new().name("session".into()).spawn_scoped(scope, session).is_err() {
-                self.clients.fetch_sub(1, Ordering::AcqRel);
+            if let Ok(link) = Link::tcp(stream) {
+                self.begin(scope, link, peer, stop, say);
             }
         }
     }
 
-    fn session(&self, stream: TcpStream, peer: SocketAddr, stop: &Arc<Shared>, say: Say) {
-        let Ok(link) = Link::tcp(stream) else { return };
+    /// Gives a client a thread, if there are not too many. Closing the line tells it.
+    fn begin<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        link: Link,
+        peer: SocketAddr,
+        stop: &Arc<Shared>,
+        say: Say,
+    ) {
+        if self.clients.fetch_add(1, Ordering::AcqRel) >= MAX_CLIENTS {
+            self.clients.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        let stop = Arc::clone(stop);
+        let session = move || {
+            self.session(link, peer, &stop, say);
+            self.clients.fetch_sub(1, Ordering::AcqRel);
+        };
+        if std::thread::Builder::new().name("session".into()).spawn_scoped(scope, session).is_err() {
+            self.clients.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn session(&self, link: Link, peer: SocketAddr, stop: &Arc<Shared>, say: Say) {
         let ended = |outcome: &Outcome| {
             self.sessions.fetch_add(1, Ordering::Relaxed);
             say.ran(self.device.name(), peer, outcome);
         };
         if let Err(why) = perf::serve(link, &self.device, &ServerOptions::default(), stop, ended) {
             say.broke(self.device.name(), peer, &why.to_string());
+        }
+    }
+}
+
+/// What comes by rdma_cm.
+struct Heard<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    services: &'scope [Service],
+    stop: &'scope Arc<Shared>,
+    say: Say,
+}
+
+impl Hears for Heard<'_, '_> {
+    fn served(&self, served: &Served) {
+        self.say.served(served);
+    }
+
+    fn session(&self, link: Link, device: Device, peer: SocketAddr) {
+        if let Some(service) = self.services.iter().find(|service| service.device.name() == device.name()) {
+            service.begin(self.scope, link, peer, self.stop, self.say);
         }
     }
 }
@@ -191,6 +231,18 @@ impl Say {
                 "{port}: {op} of {} bytes for {peer}: {messages} messages, {faults} faults",
                 params.size
             ),
+        );
+    }
+
+    fn served(self, served: &Served) {
+        let Served { program, port, peer, count, broken } = served;
+        let end = broken.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        self.line(
+            json!({
+                "event": "served", "program": program.to_string(), "port": port, "peer": peer.to_string(),
+                "count": count, "broken": broken,
+            }),
+            &format!("{port}: {program} for {peer}: {count} exchanges{end}"),
         );
     }
 

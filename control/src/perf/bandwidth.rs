@@ -146,7 +146,7 @@ impl Bandwidth<'_> {
     }
 
     /// Nothing happened. An end that neither sends nor receives only waits for the peer's word.
-    fn rest(&self, drive: &mut Drive, watch: &Watch<'_>) {
+    fn rest(&self, drive: &mut Drive, watch: &mut Watch<'_>) {
         let is_passive = self.sender.is_none() && self.receiver.is_none();
         if is_passive && !drive.is_driver() {
             watch.nap();

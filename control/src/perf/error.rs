@@ -5,6 +5,7 @@ use super::op::Op;
 use super::params::ParamError;
 use super::protocol::{Message, VERSION};
 use crate::error::{CreateError, QpError};
+use crate::programs::ProgramError;
 use engine::WcStatus;
 use engine::queue::PostError;
 use std::time::Duration;
@@ -120,6 +121,14 @@ pub enum RunError {
     /// What the peer's programs do differently.
     #[error("with --peer there is no --bidirectional and no --imm")]
     PeerFlag,
+    /// What rdma_cm cannot do with a Linux program.
+    #[error(
+        "with --peer perftest --cm this end is the client, and the service RC: let `rockhopper serve` be the server"
+    )]
+    PeerCm,
+    /// Connecting failed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// Stopped before there was anything to report.
     #[error("stopped")]
     Stopped,
@@ -128,6 +137,9 @@ pub enum RunError {
 impl RunError {
     /// True when nothing ran: what was asked, or what there is, does not do.
     pub fn is_setup(&self) -> bool {
+        if let RunError::Program(why) = self {
+            return why.is_setup();
+        }
         !matches!(
             self,
             RunError::Peer(_)

@@ -26,7 +26,7 @@ const STALLED: Duration = Duration::from_secs(20);
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// An empty histogram of nanoseconds, three digits exact. It does not grow when values are recorded.
-pub(super) fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     // The bounds are constants that the library takes.
     Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap_or_else(|why| panic!("histogram bounds: {why}"))
 }

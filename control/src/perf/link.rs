@@ -1,9 +1,10 @@
-//! The line between the two ends: TCP, or a socket pair when both are in one process.
+//! The line between the two ends: TCP, a connection of rdma_cm, or a socket pair when both are in one process.
 //!
 //! It never blocks for long: while an end waits it may have to drive its worker, and a peer that falls silent
 //! must not hold anybody. What is read is bounded.
 
 use super::protocol::{MAX_LINE, Message};
+use crate::programs::Line;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -39,27 +40,31 @@ pub enum LinkError {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Cm(Line),
 }
 
 impl Stream {
-    fn read(&self, to: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&mut &*stream).read(to),
-            Stream::Unix(stream) => (&mut &*stream).read(to),
+            Stream::Tcp(stream) => stream.read(to),
+            Stream::Unix(stream) => stream.read(to),
+            Stream::Cm(line) => line.read(to),
         }
     }
 
-    fn write(&self, from: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&mut &*stream).write(from),
-            Stream::Unix(stream) => (&mut &*stream).write(from),
+            Stream::Tcp(stream) => stream.write(from),
+            Stream::Unix(stream) => stream.write(from),
+            Stream::Cm(line) => line.write(from),
         }
     }
 
-    fn wait(&self, flags: PollFlags, at_most: Duration) {
+    fn wait(&mut self, flags: PollFlags, at_most: Duration) {
         let fd = match self {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => TcpStream::as_fd(stream),
+            Stream::Unix(stream) => UnixStream::as_fd(stream),
+            Stream::Cm(line) => return line.wait(at_most),
         };
         let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::ZERO);
         // An interrupted or failed wait is a short one: the read or write that follows tells what is wrong.
@@ -102,6 +107,11 @@ impl Link {
         one.set_nonblocking(true)?;
         other.set_nonblocking(true)?;
         Ok((Link::over(Stream::Unix(one)), Link::over(Stream::Unix(other))))
+    }
+
+    /// Over a connection of rdma_cm.
+    pub(crate) fn cm(line: Line) -> Link {
+        Link::over(Stream::Cm(line))
     }
 
     fn over(stream: Stream) -> Link {
@@ -173,7 +183,7 @@ impl Link {
     }
 
     /// Sleeps until something comes, or for a few milliseconds.
-    pub fn nap(&self) {
+    pub fn nap(&mut self) {
         self.stream.wait(PollFlags::POLLIN, NAP);
     }
 

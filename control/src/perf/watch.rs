@@ -114,7 +114,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Sleeps until the peer says something, for a few milliseconds at most.
-    pub fn nap(&self) {
+    pub fn nap(&mut self) {
         self.link.nap();
     }
 }

@@ -55,7 +55,13 @@ pub struct Talk {
 impl Talk {
     /// Over a queue pair of `pd` in INIT or later, to which nothing is posted and which takes 64 requests of each kind. Requests are
     /// numbered `tag << 8` and on.
-    pub fn new(pd: &Pd, qp: &Qp, messages: Messages, is_server: bool, tag: u64) -> Result<Talk, ProgramError> {
+    pub fn new(
+        pd: &Pd,
+        qp: &Qp,
+        messages: Messages,
+        is_server: bool,
+        tag: u64,
+    ) -> Result<Talk, ProgramError> {
         let memory = pd.reg_mr(messages.size.max(1), Access::LOCAL_WRITE)?;
         let talk = Talk {
             qp: qp.clone(),
@@ -133,7 +139,8 @@ mod tests {
 
     #[test]
     fn in_linux_captures_the_server_sends_first() {
-        let sends = capture("cm-ucmatose-v4.pcap").into_iter().filter(|packet| packet.opcode == "RC SEND Only");
+        let sends =
+            capture("cm-ucmatose-v4.pcap").into_iter().filter(|packet| packet.opcode == "RC SEND Only");
         // Two connections, three messages each.
         let from: Vec<u8> = sends.map(|packet| packet.from).collect();
         assert_eq!(from, [[1; 6], [2; 6]].concat());

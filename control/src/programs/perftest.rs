@@ -44,7 +44,8 @@ pub(super) fn answer(
         PERFTEST_CM_BYTES => {
             let theirs = Record::of_perftest_cm(word).map_err(|why| garbled(why.to_string()))?;
             let ours = record_of(theirs.qpn);
-            let ours = ours.ok_or_else(|| garbled(format!("no queue pair is connected to its {:#x}", theirs.qpn)))?;
+            let ours =
+                ours.ok_or_else(|| garbled(format!("no queue pair is connected to its {:#x}", theirs.qpn)))?;
             Ok(ours.to_perftest_cm().to_vec())
         }
         len => Err(garbled(format!("a word of {len} bytes"))),

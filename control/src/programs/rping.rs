@@ -19,6 +19,7 @@ mod server;
 mod tests;
 
 pub(super) use client::Client;
+pub(super) use client::Round;
 pub(super) use server::Server;
 
 /// Port of RDMA_PS_TCP, unless told otherwise.
@@ -60,7 +61,7 @@ impl Advert {
 
 /// The data of round `number`, as rping makes it: a text that begins with the number, then the letters and what lies between them
 /// in ASCII, from a later one in each round; a NUL at the end.
-fn content(number: u64, size: usize) -> Vec<u8> {
+pub(super) fn content(number: u64, size: usize) -> Vec<u8> {
     let letters = || b'A'..=b'z';
     let start = (number % letters().len() as u64) as usize;
     let rest = letters().cycle().skip(start);

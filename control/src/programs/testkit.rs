@@ -53,7 +53,11 @@ pub fn pair(qp_type: QpType) -> (End, End, impl FnOnce()) {
         let (pd, cq) = (device.alloc_pd(), device.create_cq(64).unwrap());
         let qp = pd.create_qp(&QpOptions::new(qp_type, &cq)).unwrap();
         let options = ConnectOptions { qkey: QKey::new(0x0123_4567), ..ConnectOptions::default() };
-        if qp_type == QpType::Ud { qp.activate(&options).unwrap() } else { qp.to_init(&options).unwrap() }
+        if qp_type == QpType::Ud {
+            qp.activate(&options).unwrap()
+        } else {
+            qp.to_init(&options).unwrap()
+        }
         End { pd, cq, qp }
     };
     let (a, b) = (end(&a), end(&b));

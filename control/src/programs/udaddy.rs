@@ -74,7 +74,14 @@ pub struct Server {
 impl Server {
     /// Over a queue pair of `pd` in RTS, which takes `depth` requests of each kind and to which nothing is posted. `size`: longest
     /// datagram, bytes. Requests are numbered `tag << 16` and on.
-    pub fn new(pd: &Pd, qp: &Qp, qkey: QKey, depth: u32, size: usize, tag: u64) -> Result<Server, ProgramError> {
+    pub fn new(
+        pd: &Pd,
+        qp: &Qp,
+        qkey: QKey,
+        depth: u32,
+        size: usize,
+        tag: u64,
+    ) -> Result<Server, ProgramError> {
         let slots = Slots::new(pd, depth, size)?;
         let (pd, qp) = (pd.clone(), qp.clone());
         let server = Server { pd, qp, qkey, slots, size, tag: tag << 16, answered: 0, unanswered: 0 };
@@ -145,7 +152,14 @@ pub struct Client {
 impl Client {
     /// Over a queue pair of `pd` in RTS, which completes to `cq`, takes `depth` requests of each kind, and to which nothing is posted.
     /// `size`: bytes of the longest datagram.
-    pub fn new(pd: &Pd, cq: &Cq, qp: &Qp, target: Target, depth: u32, size: usize) -> Result<Client, ProgramError> {
+    pub fn new(
+        pd: &Pd,
+        cq: &Cq,
+        qp: &Qp,
+        target: Target,
+        depth: u32,
+        size: usize,
+    ) -> Result<Client, ProgramError> {
         let out = pd.reg_mr(size.max(1), Access::LOCAL_WRITE)?;
         let slots = Slots::new(pd, depth, size)?;
         let (qp, cq, arrived) = (qp.clone(), cq.clone(), VecDeque::with_capacity(depth as usize));
@@ -204,8 +218,10 @@ mod tests {
 
     #[test]
     fn linux_names_the_sender_in_immediate_data() {
-        let datagrams = capture("cm-udaddy-v4.pcap").into_iter().filter(|packet| packet.opcode == "UD SEND Only w/ Imm");
-        let named: Vec<_> = datagrams.map(|packet| (packet.from, packet.imm, packet.src_qp.map(imm_of))).collect();
+        let datagrams =
+            capture("cm-udaddy-v4.pcap").into_iter().filter(|packet| packet.opcode == "UD SEND Only w/ Imm");
+        let named: Vec<_> =
+            datagrams.map(|packet| (packet.from, packet.imm, packet.src_qp.map(imm_of))).collect();
         assert_eq!(named.len(), 12, "two clients, three messages each, and as many answers");
         assert!(named.iter().all(|(_, imm, sender)| imm.is_some() && imm == sender));
         assert_eq!(named.iter().filter(|(from, ..)| *from == 2).count(), 6);

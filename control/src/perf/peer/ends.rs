@@ -1,4 +1,6 @@
 //! This end's objects: memory, completion queue, QPs, and the way to the peer's.
+//!
+//! With rdma_cm each QP belongs to an identifier that connects it; else the records that the peer tells do.
 
 use super::super::error::RunError;
 use super::super::op::{Transport, Verb};
@@ -7,7 +9,9 @@ use super::super::pattern::{Pattern, inside};
 use super::super::sender::tag;
 use super::content::{PINGPONG_FILL, room};
 use super::record::Record;
-use super::{PeerOptions, PeerProgram};
+use super::{CmWay, PeerOptions, PeerProgram};
+use crate::cm::{CmId, CmOptions, ConnParam, PortSpace};
+use crate::programs::{Dial, ProgramError};
 use crate::stats::Named;
 use crate::verbs::{
     Ah, ConnectOptions, Cq, Device, Mr, Pd, Qp, QpCaps, QpInfo, QpOptions, RecvWr, RemoteMemory, SendWr,
@@ -46,6 +50,8 @@ pub(super) struct Ends {
     /// Receives per QP.
     pub receives: u64,
     pub lanes: Vec<Lane>,
+    /// With rdma_cm: what connects each QP.
+    ids: Vec<CmId>,
     size: u32,
     verb: Verb,
     fill: Option<u8>,
@@ -101,7 +107,17 @@ impl Ends {
             },
             ..QpOptions::new(qp_type, &cq)
         };
-        let made = (0..qps).map(|_| pd.create_qp(&qp_options)).collect::<Result<Vec<Qp>, _>>()?;
+        let ids = match &options.cm {
+            Some(cm) => (0..qps).map(|_| identifier(&cm.dial, cm, params)).collect::<Result<_, _>>()?,
+            None => Vec::new(),
+        };
+        let make = |index: usize| -> Result<Qp, RunError> {
+            match ids.get(index) {
+                Some(id) => Ok(id.create_qp(&pd, &qp_options).map_err(ProgramError::from)?),
+                None => Ok(pd.create_qp(&qp_options)?),
+            }
+        };
+        let made = (0..qps as usize).map(make).collect::<Result<Vec<Qp>, RunError>>()?;
         let echo = options.program == PeerProgram::Pingpong;
         let ends = Ends {
             cq,
@@ -111,6 +127,7 @@ impl Ends {
             window,
             receives,
             lanes: Vec::new(),
+            ids,
             size: params.size,
             verb: params.op.verb,
             // With one buffer for many QPs, nobody knows whose message comes back.
@@ -139,6 +156,8 @@ impl Ends {
     fn open(&self) -> Result<(), RunError> {
         for (index, qp) in self.qps.iter().enumerate() {
             match qp.qp_type() {
+                // It is in INIT already.
+                _ if self.is_cm() => {}
                 QpType::Ud => qp.activate(&self.options)?,
                 _ => qp.to_init(&self.options)?,
             }
@@ -157,7 +176,30 @@ impl Ends {
         Record { reads, qpn: info.qpn, psn: info.psn, rkey: self.target.rkey().value(), addr, gid: info.gid }
     }
 
-    /// Connects the next QP to what the peer told.
+    /// Whether rdma_cm connects the QPs.
+    pub fn is_cm(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    /// Connects all QPs by rdma_cm.
+    pub fn dial(&self, dial: &Dial<'_>) -> Result<(), RunError> {
+        let depth = self.options.max_rd_atomic;
+        let param = ConnParam { responder_resources: depth, initiator_depth: depth, ..ConnParam::default() };
+        for id in &self.ids {
+            dial.connect(id, &param)?;
+        }
+        Ok(())
+    }
+
+    /// Disconnects them.
+    pub fn hang_up(&self) {
+        for id in &self.ids {
+            // Where the peer was faster there is nothing to do.
+            let _ = id.disconnect();
+        }
+    }
+
+    /// Connects the next QP to what the peer told. By rdma_cm it is connected: its peer's memory is all there is to learn.
     pub fn connect(&mut self, record: &Record) -> Result<(), RunError> {
         let qp = &self.qps[self.lanes.len()];
         let info = QpInfo {
@@ -173,7 +215,9 @@ impl Ends {
             let ah = self.pd.create_ah(info.gid, self.options.sgid_index)?;
             Some((ah, info.qpn()?))
         } else {
-            qp.connect(&info, &self.options)?;
+            if !self.is_cm() {
+                qp.connect(&info, &self.options)?;
+            }
             None
         };
         let remote = RemoteMemory { addr: record.addr, len: room(self.size), rkey: record.rkey };
@@ -257,4 +301,13 @@ impl Ends {
         }
         sum
     }
+}
+
+/// An identifier that knows the way to the peer.
+fn identifier(dial: &Dial<'_>, cm: &CmWay<'_>, params: &Params) -> Result<CmId, RunError> {
+    let id = dial.resolve(PortSpace::Tcp, cm.from, &cm.to)?;
+    let options =
+        CmOptions { path_mtu: Mtu::from_bytes(params.mtu), traffic_class: params.tos, ..id.options() };
+    id.set_options(options).map_err(ProgramError::from)?;
+    Ok(id)
 }

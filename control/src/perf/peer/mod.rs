@@ -1,6 +1,7 @@
 //! The other end is a Linux program: perftest's `ib_*_bw` and `ib_*_lat`, or libibverbs' `ibv_*_pingpong`.
 //!
-//! Each has a TCP exchange of its own for QP numbers, PSNs, keys and addresses, which is spoken here, as client and as server. Its
+//! Each has a TCP exchange of its own for QP numbers, PSNs, keys and addresses, which is spoken here, as client and as server; perftest
+//! can have it over a connection of rdma_cm, which then connects the QPs, too (`-R` there). Its
 //! form was observed on the wire between two Linux programs (perftest 4.5, libibverbs 44); it is in no specification.
 //!
 //! | question | file |
@@ -29,16 +30,20 @@ pub(crate) use record::{PERFTEST_CM_BYTES, Record};
 use super::drive::{Drive, thread_caches};
 use super::error::RunError;
 use super::link::Link;
-use super::op::{Measure, Op, Verb};
+use super::op::{Measure, Op, Transport, Verb};
 use super::outcome::{EndReport, Outcome};
 use super::params::Params;
 use super::protocol::{Received, Sent};
 use super::session::choose_gid;
 use super::watch::Shared;
+use crate::cm::{CmAddr, ConnParam, PortSpace};
+use crate::endpoint::Endpoint;
+use crate::programs::{Dial, Line};
 use crate::verbs::Device;
 use ends::Ends;
 use hdrhistogram::Histogram;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -90,8 +95,37 @@ pub struct PeerOptions<'a> {
     pub gid_index: Option<usize>,
     /// Use IPv6, unless a GID index says otherwise.
     pub ipv6: bool,
+    /// perftest: rdma_cm connects the QPs, and the line is a connection of it. As the client, and for RC.
+    pub cm: Option<CmWay<'a>>,
     /// perftest: called when all messages are done and the peer has not been told yet, with what its memory has to hold.
     pub hold: Option<Hold<'a>>,
+}
+
+/// The way to a peer by rdma_cm.
+pub struct CmWay<'a> {
+    pub(crate) dial: Dial<'a>,
+    pub(crate) to: CmAddr,
+    pub(crate) from: Option<IpAddr>,
+}
+
+impl<'a> CmWay<'a> {
+    /// To a service, from an address of the endpoint's or the one that the way begins at. `stop` ends what waits.
+    pub fn new(
+        endpoint: &'a Endpoint,
+        to: CmAddr,
+        from: Option<IpAddr>,
+        stop: &'a Shared,
+    ) -> Result<CmWay<'a>, RunError> {
+        Ok(CmWay { dial: Dial::new(endpoint, stop)?, to, from })
+    }
+
+    /// A line over a connection to the service.
+    pub fn line(&self) -> Result<Link, RunError> {
+        let id = self.dial.resolve(PortSpace::Tcp, self.from, &self.to)?;
+        let line = Line::new(&id)?;
+        self.dial.connect(&id, &ConnParam::default())?;
+        Ok(Link::cm(line))
+    }
 }
 
 impl PeerProgram {
@@ -140,6 +174,9 @@ pub fn run_with_peer(
     }
     // Until it turns out that this end can compare something.
     params.verify = false;
+    if options.cm.is_some() && (options.is_server || params.transport != Transport::Rc) {
+        return Err(RunError::PeerCm);
+    }
     let ends = Ends::new(device, &params, &options, gid_index)?;
     let mut run = Run {
         link,
@@ -150,7 +187,7 @@ pub fn run_with_peer(
         shared,
     };
     let did = match options.program {
-        PeerProgram::Perftest => run.perftest(options.hold)?,
+        PeerProgram::Perftest => run.perftest(options.cm.as_ref(), options.hold)?,
         PeerProgram::Pingpong => run.pingpong()?,
     };
     let fetches = !options.is_server && matches!(params.op.verb, Verb::Read | Verb::Atomic);

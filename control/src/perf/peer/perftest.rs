@@ -17,13 +17,16 @@
 //! | bandwidth of WRITE, READ and atomics: size, messages, peak, average, rate | 5 times 8 |
 //! | and there again the first record | 108 |
 //! | `done` and a NUL, from both, in any order | 5 |
+//!
+//! With rdma_cm the records are binary, the client connects the QPs between two empty ones behind the path MTU, and there is no last
+//! word: the client disconnects the QPs.
 
 use super::super::error::RunError;
 use super::super::link::LinkError;
 use super::super::op::Verb;
 use super::content::{Piece, crc32, repeats_after, room, step};
-use super::record::{PERFTEST_BYTES, Record};
-use super::{Did, Hold, Run};
+use super::record::{PERFTEST_CM_BYTES, Record};
+use super::{CmWay, Did, Hold, Run};
 use std::time::Duration;
 
 /// The version whose exchange this is.
@@ -40,8 +43,17 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
     /// A run with perftest.
-    pub(super) fn perftest(&mut self, hold: Option<Hold<'_>>) -> Result<Did, RunError> {
+    pub(super) fn perftest(
+        &mut self,
+        cm: Option<&CmWay<'_>>,
+        hold: Option<Hold<'_>>,
+    ) -> Result<Did, RunError> {
         self.agree()?;
+        if let Some(cm) = cm {
+            self.swap(&[0; PERFTEST_CM_BYTES])?;
+            self.ends.dial(&cm.dial)?;
+            self.swap(&[0; PERFTEST_CM_BYTES])?;
+        }
         for index in 0..self.ends.qps.len() {
             let theirs = self.swap_record(index)?;
             self.ends.connect(&theirs)?;
@@ -106,9 +118,9 @@ impl Run<'_> {
 
     /// All is sent. Whoever wants to look into the peer's memory does it now; then both end.
     fn part(&mut self, mut did: Did, hold: Option<Hold<'_>>) -> Result<Did, RunError> {
-        let ours = self.ends.record(0).to_perftest();
+        let ours = self.record(0);
         if self.is_server {
-            self.hear(PERFTEST_BYTES)?;
+            self.hear(ours.len())?;
         }
         self.look_back(&mut did);
         if let Some(hold) = hold {
@@ -116,7 +128,7 @@ impl Run<'_> {
         }
         self.link.send_bytes(&ours)?;
         if !self.is_server {
-            self.hear(PERFTEST_BYTES)?;
+            self.hear(ours.len())?;
         }
         if self.is_one_sided() {
             let seconds = did.sent.nanos.max(1) as f64 / 1e9;
@@ -129,6 +141,10 @@ impl Run<'_> {
                 self.swap(figure)?;
             }
             self.swap_record(0)?;
+        }
+        if self.ends.is_cm() {
+            self.ends.hang_up();
+            return Ok(did);
         }
         self.link.send_bytes(DONE)?;
         // It may have gone already.
@@ -198,9 +214,16 @@ impl Run<'_> {
         at + u64::from(self.ends.skip().next_multiple_of(CACHE_LINE))
     }
 
+    /// Our record of a QP, in the form that goes with the line.
+    fn record(&self, index: usize) -> Vec<u8> {
+        let record = self.ends.record(index);
+        if self.ends.is_cm() { record.to_perftest_cm().to_vec() } else { record.to_perftest() }
+    }
+
     fn swap_record(&mut self, index: usize) -> Result<Record, RunError> {
-        let ours = self.ends.record(index).to_perftest();
-        Ok(Record::of_perftest(&self.swap(&ours)?)?)
+        let theirs = self.swap(&self.record(index))?;
+        let read = if self.ends.is_cm() { Record::of_perftest_cm } else { Record::of_perftest };
+        Ok(read(&theirs)?)
     }
 
     /// One says something, the other says the like: the client first.

@@ -40,8 +40,6 @@ pub(crate) struct Record {
     pub gid: IpAddr,
 }
 
-/// Bytes of perftest's record with its NUL.
-pub(super) const PERFTEST_BYTES: usize = 108;
 /// Bytes of perftest's record where rdma_cm made the connection.
 pub(crate) const PERFTEST_CM_BYTES: usize = 56;
 /// Bytes of a pingpong's record with its NUL.
@@ -165,6 +163,9 @@ fn address(gid: u128) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bytes of perftest's record with its NUL.
+    const PERFTEST_BYTES: usize = 108;
 
     // Recorded between two Linux programs.
     const PERFTEST: &str = "0000:0080:00003d:e09292:00002945:000000552aaeb710:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4e:00:01:00000000:";

@@ -48,8 +48,16 @@ impl Server {
     pub fn new(pd: &Pd, qp: &Qp, tag: u64) -> Result<Server, ProgramError> {
         let inbox = pd.reg_mr(RECEIVES * MESSAGE, Access::LOCAL_WRITE)?;
         let (qp, pd) = (qp.clone(), pd.clone());
-        let server =
-            Server { qp, pd, inbox, data: None, len: 0, state: State::Offered, tag: tag << KIND_BITS, rounds: 0 };
+        let server = Server {
+            qp,
+            pd,
+            inbox,
+            data: None,
+            len: 0,
+            state: State::Offered,
+            tag: tag << KIND_BITS,
+            rounds: 0,
+        };
         (0..RECEIVES as u64).try_for_each(|slot| server.post_recv(slot))?;
         Ok(server)
     }
@@ -114,7 +122,9 @@ impl Server {
                 let why = format!("it offered {} bytes and has room for {len}", self.len);
                 Err(ProgramError::Garbled(why))
             }
-            State::Reading | State::Writing => Err(ProgramError::Garbled("it spoke when it had to wait".into())),
+            State::Reading | State::Writing => {
+                Err(ProgramError::Garbled("it spoke when it had to wait".into()))
+            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! rping's forms against what Linux' rping said to itself, and our two ends against each other.
 
 use super::super::testkit::{capture, pair};
-use crate::programs::ProgramError;
-use crate::verbs::SendWr;
 use super::*;
 use crate::perf::Shared;
+use crate::programs::ProgramError;
+use crate::verbs::SendWr;
 use engine::{QpType, WcStatus};
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ const CLIENT: u8 = 2;
 fn linux_adverts_read_and_write_back() {
     for name in CAPTURES {
         let sends = capture(name).into_iter().filter(|packet| packet.opcode == "RC SEND Only");
-        let words: Vec<_> = sends.filter(|packet| packet.from == CLIENT).map(|packet| packet.payload).collect();
+        let words: Vec<_> =
+            sends.filter(|packet| packet.from == CLIENT).map(|packet| packet.payload).collect();
         assert_eq!(words.len(), 4, "{name}: two rounds");
         for word in &words {
             let word = word.first_chunk::<MESSAGE>().unwrap();
@@ -109,7 +110,10 @@ fn what_no_rping_says_is_refused() {
 #[test]
 fn memory_that_is_not_the_clients_ends_the_connection() {
     let why = told(&[&advert(64)]);
-    assert!(matches!(why, ProgramError::Completion { what: "the READ", status: WcStatus::RemAccessErr }), "{why}");
+    assert!(
+        matches!(why, ProgramError::Completion { what: "the READ", status: WcStatus::RemAccessErr }),
+        "{why}"
+    );
 }
 
 #[test]

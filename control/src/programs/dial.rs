@@ -1,0 +1,97 @@
+//! The way to a peer's service, one step after the other, for programs that have nothing else to do meanwhile.
+
+use super::ProgramError;
+use crate::cm::{CmAddr, CmEvent, CmEventKind, CmId, ConnParam, EventChannel, UdParam};
+use crate::endpoint::{Destination, Endpoint};
+use crate::perf::Shared;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+use wire::mad::PortSpace;
+
+/// How long finding the way may take, and connecting beyond what the identifier's own retries take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks whether somebody wants to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The address that a peer's name stands for: an address itself, a link-local one with the name of a port behind it, in brackets or
+/// not, or the first address of a name. An error is a sentence that says what to do.
+pub fn destination(host: &str) -> Result<Destination, String> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(destination) = bare.parse() {
+        return Ok(destination);
+    }
+    let unknown =
+        |why: String| format!("there is no host {host}: {why}; name it by the address of its RDMA port");
+    let mut found = (bare, 0).to_socket_addrs().map_err(|why| unknown(why.to_string()))?;
+    let first = found.next().ok_or_else(|| unknown("it has no address".into()))?;
+    Ok(first.ip().into())
+}
+
+/// Somebody who connects.
+pub(crate) struct Dial<'a> {
+    endpoint: &'a Endpoint,
+    channel: EventChannel,
+    stop: &'a Shared,
+}
+
+impl<'a> Dial<'a> {
+    /// From an endpoint. `stop` ends every wait.
+    pub fn new(endpoint: &'a Endpoint, stop: &'a Shared) -> Result<Dial<'a>, ProgramError> {
+        Ok(Dial { endpoint, channel: EventChannel::new()?, stop })
+    }
+
+    /// An identifier that knows the way to a peer, from an address of ours or the one that the way begins at.
+    pub fn resolve(&self, space: PortSpace, from: Option<IpAddr>, to: &CmAddr) -> Result<CmId, ProgramError> {
+        let id = self.endpoint.create_id(&self.channel, space);
+        id.resolve_addr(from, to.clone(), PATIENCE)?;
+        self.wait(&id, |kind| matches!(kind, CmEventKind::AddrResolved))?;
+        id.resolve_route(PATIENCE)?;
+        self.wait(&id, |kind| matches!(kind, CmEventKind::RouteResolved))?;
+        Ok(id)
+    }
+
+    /// Connects an identifier that knows the way and has a queue pair. What the peer says of itself.
+    pub fn connect(
+        &self,
+        id: &CmId,
+        param: &ConnParam,
+    ) -> Result<(ConnParam, Option<UdParam>), ProgramError> {
+        id.connect(param)?;
+        match self.wait(id, |kind| matches!(kind, CmEventKind::Established { .. }))?.kind {
+            CmEventKind::Established { param, ud } => Ok((param, ud)),
+            other => Err(ProgramError::Unexpected(other.to_string())),
+        }
+    }
+
+    /// The event that is awaited. Any other of the identifier's ends the wait.
+    pub fn wait(&self, id: &CmId, awaited: impl Fn(&CmEventKind) -> bool) -> Result<CmEvent, ProgramError> {
+        let options = id.options();
+        let patience = PATIENCE + options.retransmit * (u32::from(options.retries) + 1);
+        let end = Instant::now() + patience;
+        while Instant::now() < end {
+            if self.stop.is_stopped() {
+                return Err(ProgramError::Stopped);
+            }
+            match self.channel.wait(LOOK) {
+                Some(event) if event.id != *id => {}
+                Some(event) if awaited(&event.kind) => return Ok(event),
+                Some(event) => return Err(unexpected(event.kind)),
+                None => {}
+            }
+        }
+        Err(ProgramError::Silent(patience))
+    }
+}
+
+/// What an event means for somebody who waited for another.
+fn unexpected(kind: CmEventKind) -> ProgramError {
+    match kind {
+        CmEventKind::AddrError(why) | CmEventKind::RouteError(why) => ProgramError::Resolve(why),
+        CmEventKind::Unreachable(why) => ProgramError::Unreachable(why),
+        CmEventKind::Rejected { reason, .. } => ProgramError::Rejected(reason),
+        CmEventKind::ConnectError(why) | CmEventKind::MulticastError { error: why, .. } => {
+            ProgramError::Connect(why)
+        }
+        other => ProgramError::Unexpected(other.to_string()),
+    }
+}
