@@ -119,7 +119,8 @@ fn meet(
     let mut hold = |pieces: &[Piece]| held.extend_from_slice(pieces);
     let outcome = std::thread::scope(|scope| {
         let theirs = scope.spawn(move || theirs(Program::new(&far, other, params.qps as usize)));
-        let options = PeerOptions { program, is_server, gid_index: None, ipv6: false, hold: Some(&mut hold) };
+        let options =
+            PeerOptions { program, is_server, gid_index: None, ipv6: false, hold: Some(&mut hold), cm: None };
         let outcome = run_with_peer(Link::tcp(line).unwrap(), &near, params, options, &Shared::default());
         theirs.join().unwrap();
         outcome

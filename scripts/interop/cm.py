@@ -74,7 +74,7 @@ class Server:
 
     def __init__(self, config):
         self.errors = tempfile.TemporaryFile()
-        command = [str(programs() / "rockhopper"), "serve", "-c", config, "--json", "--listen", "127.0.0.1:0"]
+        command = [str(programs() / "rockhopper"), "serve", "-c", config, "--json", "--verbose", "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.lines = queue.Queue()
         self.reader = threading.Thread(target=self.read, daemon=True)

@@ -12,6 +12,7 @@ mod services;
 mod sim;
 mod stats;
 mod stop;
+mod tally;
 
 use clap::{Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
@@ -83,6 +84,9 @@ struct ServeArgs {
     /// How many messages ucmatose's clients expect, and of how many bytes: its -C and -S.
     #[arg(long, value_name = "COUNTxSIZE", default_value = "10x100", value_parser = services::messages)]
     ucmatose: rockhopper::programs::Messages,
+    /// Print a line for each connection of rdma_cm that ends, instead of counts every few seconds.
+    #[arg(short, long)]
+    verbose: bool,
     /// Stop after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,

@@ -6,6 +6,7 @@
 use super::ServeArgs;
 use super::failure::Failure;
 use super::out::say;
+use super::tally::Tally;
 use super::{conform, stats, stop};
 use rockhopper::config::Drive;
 use rockhopper::perf::{self, Link, Outcome, ServerOptions, Shared};
@@ -47,8 +48,13 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
     let programs = ServiceOptions { programs: args.cm.0.clone(), messages: args.ucmatose };
     let mut programs = Services::open(&endpoint, &programs)
         .map_err(|why| Failure::setup(format!("{why}; choose what to serve with --cm")))?;
+    let tally = (!args.verbose).then(Tally::new);
+    let tell = |is_end| {
+        let due = tally.as_ref().map_or(Vec::new(), |tally| tally.due(Instant::now(), is_end));
+        due.into_iter().for_each(|(json, text)| say.line(json, &text));
+    };
     std::thread::scope(|scope| {
-        let heard = Heard { scope, services: &services, stop: &stop, say };
+        let heard = Heard { scope, services: &services, stop: &stop, say, tally: tally.as_ref() };
         let (programs, over) = (&mut programs, &stop);
         scope.spawn(move || programs.run(over, &heard));
         if let (Some((listener, _)), Some(service)) = (&agent, services.first()) {
@@ -56,11 +62,13 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<(), Failure> {
         }
         while !stop.is_stopped() && end.is_none_or(|end| Instant::now() < end) {
             services.iter().for_each(|service| service.accept(scope, &stop, say));
+            tell(false);
             wait(&endpoint);
         }
         // Sessions that are under way end early.
         stop.stop();
     });
+    tell(true);
     say.down(&services, begin.elapsed());
     Ok(())
 }
@@ -168,11 +176,16 @@ struct Heard<'scope, 'env> {
     services: &'scope [Service],
     stop: &'scope Arc<Shared>,
     say: Say,
+    /// Where connections are counted, unless each is told of.
+    tally: Option<&'scope Tally>,
 }
 
 impl Hears for Heard<'_, '_> {
     fn served(&self, served: &Served) {
-        self.say.served(served);
+        match self.tally {
+            Some(tally) => tally.add(served),
+            None => self.say.served(served),
+        }
     }
 
     fn session(&self, link: Link, device: Device, peer: SocketAddr) {

@@ -115,10 +115,11 @@ impl Line {
 
     /// Sleeps until something has come or gone, or for so long.
     pub fn wait(&mut self, at_most: Duration) {
-        if self.arrived.is_empty() && !self.is_broken {
-            if let Some(cqe) = self.cq.wait(at_most) {
-                self.take(&cqe);
-            }
+        if self.arrived.is_empty()
+            && !self.is_broken
+            && let Some(cqe) = self.cq.wait(at_most)
+        {
+            self.take(&cqe);
         }
     }
 }

@@ -36,13 +36,13 @@ impl<'a> Report<'a> {
         match pinged {
             Pinged::Connected { time, path_mtu } => {
                 let mtu = path_mtu.map_or(String::new(), |mtu| format!(", path MTU {mtu}"));
-                say(&format!("{host} port {port}: {} in {:.3} ms{mtu}", self.service(), ms(*time)));
+                say(format!("{host} port {port}: {} in {:.3} ms{mtu}", self.service(), ms(*time)));
             }
             Pinged::Answered { number, time, wrong } => {
                 let wrong = if *wrong > 0 { format!(", {wrong} BYTES WRONG") } else { String::new() };
-                say(&format!("{size} bytes from {host}: seq={number} time={:.3} ms{wrong}", ms(*time)));
+                say(format!("{size} bytes from {host}: seq={number} time={:.3} ms{wrong}", ms(*time)));
             }
-            Pinged::Lost { number } => say(&format!("no answer from {host}: seq={number}")),
+            Pinged::Lost { number } => say(format!("no answer from {host}: seq={number}")),
         }
     }
 
@@ -80,15 +80,15 @@ impl<'a> Report<'a> {
 
     fn summary(&self, outcome: &PingOutcome) {
         let lost = outcome.sent - outcome.answered;
-        say(&format!("--- {}, {}: connected in {:.3} ms", self.host, self.service(), ms(outcome.connect)));
-        say(&format!(
+        say(format!("--- {}, {}: connected in {:.3} ms", self.host, self.service(), ms(outcome.connect)));
+        say(format!(
             "{} round trips, {} answered, {lost} lost, {} bytes wrong",
             outcome.sent, outcome.answered, outcome.wrong
         ));
         let times = &outcome.times;
         if !times.is_empty() {
             let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e6;
-            say(&format!(
+            say(format!(
                 "min/avg/p50/p99/max = {:.3}/{:.3}/{:.3}/{:.3}/{:.3} ms",
                 times.min() as f64 / 1e6,
                 times.mean() / 1e6,
