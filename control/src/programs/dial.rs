@@ -4,6 +4,7 @@ use super::ProgramError;
 use crate::cm::{CmAddr, CmEvent, CmEventKind, CmId, ConnParam, EventChannel, UdParam};
 use crate::endpoint::{Destination, Endpoint};
 use crate::perf::Shared;
+use std::cell::RefCell;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 use wire::mad::PortSpace;
@@ -32,12 +33,14 @@ pub(crate) struct Dial<'a> {
     endpoint: &'a Endpoint,
     channel: EventChannel,
     stop: &'a Shared,
+    /// What came of one identifier while another's was waited for.
+    kept: RefCell<Vec<CmEvent>>,
 }
 
 impl<'a> Dial<'a> {
     /// From an endpoint. `stop` ends every wait.
     pub fn new(endpoint: &'a Endpoint, stop: &'a Shared) -> Result<Dial<'a>, ProgramError> {
-        Ok(Dial { endpoint, channel: EventChannel::new()?, stop })
+        Ok(Dial { endpoint, channel: EventChannel::new()?, stop, kept: RefCell::default() })
     }
 
     /// An identifier that knows the way to a peer, from an address of ours or the one that the way begins at.
@@ -63,6 +66,13 @@ impl<'a> Dial<'a> {
         }
     }
 
+    /// The first event of an identifier that came when it was not its turn.
+    fn kept(&self, id: &CmId) -> Option<CmEvent> {
+        let mut kept = self.kept.borrow_mut();
+        let at = kept.iter().position(|event| event.id == *id)?;
+        Some(kept.remove(at))
+    }
+
     /// The event that is awaited. Any other of the identifier's ends the wait.
     pub fn wait(&self, id: &CmId, awaited: impl Fn(&CmEventKind) -> bool) -> Result<CmEvent, ProgramError> {
         let options = id.options();
@@ -72,8 +82,9 @@ impl<'a> Dial<'a> {
             if self.stop.is_stopped() {
                 return Err(ProgramError::Stopped);
             }
-            match self.channel.wait(LOOK) {
-                Some(event) if event.id != *id => {}
+            match self.kept(id).or_else(|| self.channel.wait(LOOK)) {
+                Some(event) if matches!(event.kind, CmEventKind::TimewaitExit) => {}
+                Some(event) if event.id != *id => self.kept.borrow_mut().push(event),
                 Some(event) if awaited(&event.kind) => return Ok(event),
                 Some(event) => return Err(unexpected(event.kind)),
                 None => {}

@@ -18,6 +18,7 @@ use crate::verbs::{
 };
 use engine::limits::UD_GRH_BYTES;
 use engine::{Access, QpType};
+use std::time::Duration;
 use wire::{Mtu, QKey};
 
 /// The Q_Key of all of these programs' datagram QPs.
@@ -36,6 +37,10 @@ pub(super) struct Lane {
     pub remote: RemoteMemory,
     datagram: Option<(Ah, wire::Qpn)>,
 }
+
+/// perftest's server ends its listener once the first connection is there, and makes another for those of its QPs. Nothing tells that it
+/// is there, and until then Linux rejects; its own client looks for the way in that time.
+const LISTENS_AGAIN: Duration = Duration::from_millis(250);
 
 /// This end's objects.
 pub(super) struct Ends {
@@ -183,6 +188,7 @@ impl Ends {
 
     /// Connects all QPs by rdma_cm.
     pub fn dial(&self, dial: &Dial<'_>) -> Result<(), RunError> {
+        std::thread::sleep(LISTENS_AGAIN);
         let depth = self.options.max_rd_atomic;
         let param = ConnParam { responder_resources: depth, initiator_depth: depth, ..ConnParam::default() };
         for id in &self.ids {
