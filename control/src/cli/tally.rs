@@ -10,7 +10,12 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Connections that ended since the last time that somebody was told, by port and program: no more entries than there are of both.
-pub struct Tally(Mutex<(Instant, BTreeMap<(String, String), Counts>)>);
+pub struct Tally(Mutex<Inner>);
+
+struct Inner {
+    told: Instant,
+    counts: BTreeMap<(String, String), Counts>,
+}
 
 #[derive(Default)]
 struct Counts {
@@ -23,13 +28,13 @@ struct Counts {
 
 impl Tally {
     pub fn new() -> Tally {
-        Tally(Mutex::new((Instant::now(), BTreeMap::new())))
+        Tally(Mutex::new(Inner { told: Instant::now(), counts: BTreeMap::new() }))
     }
 
     /// Counts a connection that has ended.
     pub fn add(&self, served: &Served) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = inner.1.entry((served.port.clone(), served.program.to_string())).or_default();
+        let counts = inner.counts.entry((served.port.clone(), served.program.to_string())).or_default();
         counts.connections += 1;
         counts.exchanges += served.count;
         if let Some(why) = &served.broken {
@@ -41,11 +46,11 @@ impl Tally {
     /// What to tell, as JSON and as text, if it is time, or the end.
     pub fn due(&self, now: Instant, is_end: bool) -> Vec<(Value, String)> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_end && now.saturating_duration_since(inner.0) < INTERVAL {
+        if !is_end && now.saturating_duration_since(inner.told) < INTERVAL {
             return Vec::new();
         }
-        inner.0 = now;
-        std::mem::take(&mut inner.1).into_iter().map(|(of, counts)| counts.told(&of)).collect()
+        inner.told = now;
+        std::mem::take(&mut inner.counts).into_iter().map(|(of, counts)| counts.told(&of)).collect()
     }
 }
 
