@@ -19,10 +19,6 @@ from runner import Failed
 
 THEIRS_V4, THEIRS_V6 = "10.78.0.1", "fd78::1"
 OURS_V4, OURS_V6 = "10.78.0.2", "fd78::2"
-# A VLAN of both, over the same NICs.
-VLAN = 5
-VLAN_THEIRS_V4, VLAN_THEIRS_V6 = "10.90.0.1", "fd90::1"
-VLAN_OURS_V4, VLAN_OURS_V6 = "10.90.0.2", "fd90::2"
 PORT = "rdma0"
 NIC = "eth0"
 # Groups, and whom they are for.
@@ -38,11 +34,10 @@ class Row:
 
     program: str          # rping, ib_send_bw ...
     role: str             # Rockhopper's: client or server
-    over: str             # IPv4, IPv6, link-local, VLAN IPv4, VLAN IPv6
+    over: str             # IPv4, IPv6 or link-local
     theirs: str           # the Linux program's arguments; {to} is where to connect to
     ours: tuple = ()      # as client: our program's arguments; {to} likewise
     counts: tuple = ()    # as server: what the connections have to have counted, in any order
-    listens: str = ""     # as client: what the Linux program's log says once it is ready, where it says it
     mtu: int = 1500
     qps: int = 1
     times: int = 1        # as server: runs of the Linux program, one after the other
@@ -57,15 +52,14 @@ class Row:
 def near(over, link_local):
     """Our address, as the guest names it."""
     return {
-        "IPv4": OURS_V4, "IPv6": OURS_V6, "link-local": f"{link_local}%{NIC}", "VLAN IPv4": VLAN_OURS_V4, "VLAN IPv6": VLAN_OURS_V6,
+        "IPv4": OURS_V4, "IPv6": OURS_V6, "link-local": f"{link_local}%{NIC}"
     }[over]
 
 
 def far(over, link_local):
     """The guest's address, as we name it."""
     return {
-        "IPv4": THEIRS_V4, "IPv6": THEIRS_V6, "link-local": f"{link_local}%{PORT}", "VLAN IPv4": VLAN_THEIRS_V4,
-        "VLAN IPv6": VLAN_THEIRS_V6,
+        "IPv4": THEIRS_V4, "IPv6": THEIRS_V6, "link-local": f"{link_local}%{PORT}"
     }[over]
 
 
@@ -170,7 +164,7 @@ class Ends:
             raise Failed(f"the server counted {counts}, not {sorted(row.counts)}")
         if not server.runs():
             raise Failed("rockhopper serve ended")
-        return {"here": sum(counts), "there": 0, "noticed": (0, 0)}
+        return {"here": sum(counts) or len(counts), "there": 0, "noticed": (0, 0)}
 
     def as_client(self, row):
         self.leave()
@@ -210,14 +204,6 @@ class Ends:
 
 def last_line(log):
     return (log.decode(errors="replace").strip().splitlines() or [""])[-1]
-
-
-def vlan(guest):
-    """The VLAN of the guest."""
-    guest.must(
-        f"ip link show {NIC}.{VLAN} >/dev/null 2>&1 || {{ ip link add link {NIC} name {NIC}.{VLAN} type vlan id {VLAN}; "
-        f"echo 0 >/proc/sys/net/ipv6/conf/{NIC}.{VLAN}/accept_dad; ip address add {VLAN_THEIRS_V4}/24 dev {NIC}.{VLAN}; "
-        f"ip address add {VLAN_THEIRS_V6}/64 dev {NIC}.{VLAN} nodad; ip link set {NIC}.{VLAN} up; }}")
 
 
 PING = ("rockhopper", "ping", "{to}", "-i", "0")

@@ -84,8 +84,8 @@ def table(results, specials, seconds, short):
     lines = [f"{form}{passed} of {len(results) + len(specials)} rows passed, in {seconds / 60:.0f} minutes.{starved}", "", f"The peer: {made_of}.", ""]
     lines += clean_table(clean)
     if over_cm:
-        lines += ["", "Over rdma_cm: connections, and datagram services found by SIDR. Counted are rounds of rping and messages of the others, and without",
-                  "messages connections.", "", *cm_table(over_cm)]
+        lines += ["", "Over rdma_cm: connections, and datagram services found by SIDR. Counted are rounds of rping and messages of the others, and where there",
+                  "are none, connections: a server of datagrams knows of neither.", "", *cm_table(over_cm)]
     if impaired:
         lines += ["", "Over IPv4 with MTU 1024, over IPv6 with 4096. Seen here: packets that came again, too early or too late, or were sent again, and timeouts. Seen at",
                   "the peer: rxe's counters `duplicate_request`, `out_of_seq_request`, `rcvd_seq_err` and `completer_retry_err`.",
