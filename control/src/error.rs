@@ -163,14 +163,9 @@ pub enum BindMwError {
 /// Why there is no way to an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No route.
-    #[error("no route to {destination}: {why}; check the port's addresses and gateway")]
-    Route {
-        /// Where to.
-        destination: IpAddr,
-        /// Why not.
-        why: crate::net::RouteError,
-    },
+    /// No GID of ours leads there, or not the one asked for.
+    #[error(transparent)]
+    Gid(#[from] crate::net::WrongGid),
     /// The datagram was for an address that the port does not have (any more).
     #[error("{0} is no address of this port, so nothing is answered from it")]
     NotOurs(IpAddr),
@@ -181,27 +176,31 @@ pub enum ResolveError {
     #[error("{0} does not answer; check that the peer is up and on this link (ping it), and the VLAN")]
     Unreachable(IpAddr),
     /// The address names another port than the one that was asked.
-    #[error("{scope} is not this port ({port}): ask the device that is called so, or leave %{scope} out")]
+    #[error(
+        "{scope} is no link of this port ({port}): name one of {links}, ask the device that is called so, or leave %{scope} out"
+    )]
     Scope {
-        /// The port named.
+        /// The link named.
         scope: String,
         /// The port asked.
         port: String,
+        /// What could be named.
+        links: String,
     },
     /// Too many wait for neighbours.
     #[error("{0} paths are being looked for at this moment already; try again when some have been found")]
     Busy(usize),
-    /// There is no such GID.
-    #[error("the port has no GID with index {0}; see its GID table")]
-    GidIndex(usize),
-    /// The source GID is of another family than the destination.
-    #[error("the GID {source_gid} cannot send to {destination}: choose a GID index of its family")]
-    Family {
-        /// The source.
-        source_gid: IpAddr,
-        /// The destination.
-        destination: IpAddr,
-    },
+}
+
+/// Why an address was not added or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The port does not take it.
+    #[error(transparent)]
+    Refused(#[from] crate::net::AddressRefused),
+    /// A worker was not told. The address is (or is no longer) the port's, but that worker's packets do not follow yet; try again.
+    #[error("a worker does not answer ({0}); try again")]
+    Worker(#[from] CallError),
 }
 
 /// Why a queue pair did not change.
@@ -248,6 +247,9 @@ pub enum QpError {
     /// No multicast address.
     #[error("{0} is no multicast address: attach to one of 224.0.0.0/4 or ff00::/8")]
     NoGroup(IpAddr),
+    /// The port has no such VLAN.
+    #[error(transparent)]
+    NoLink(crate::net::AddressRefused),
     /// The QP's type receives no multicast.
     #[error("a {0:?} queue pair cannot be attached to a group: only UD receives multicast")]
     GroupType(engine::QpType),

@@ -73,7 +73,8 @@ pub use engine::{
     Sge, WcFlags, WcOpcode, WcStatus,
 };
 pub use error::{
-    BindMwError, CreateError, DeregisterError, InUse, QpError, ResolveError, SrqError, StartError,
+    AddressError, BindMwError, CreateError, DeregisterError, InUse, QpError, ResolveError, SrqError,
+    StartError,
 };
 pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};
 pub use memory::OutOfRange;

@@ -34,6 +34,9 @@ pub struct PortStats {
     pub mac: String,
     /// Its GIDs, by index.
     pub gids: BTreeMap<usize, IpAddr>,
+    /// The VLANs of GIDs that are in one, by index.
+    #[serde(default)]
+    pub gid_vlans: BTreeMap<usize, u16>,
     /// Largest IP packet, in bytes.
     pub ip_mtu: u16,
     /// Largest path MTU, in bytes.
@@ -128,12 +131,16 @@ impl PortStats {
         for (name, value) in lanes.iter().flat_map(LaneCounters::iter) {
             *roce.entry(name.into()).or_default() += value;
         }
-        let (gids, network, too_big) = {
-            let interface = port.network.lock();
-            let gids = interface.gids().iter().map(|(index, entry)| (index, entry.address)).collect();
-            let counted = interface.counters().iter();
-            let network = counted.map(|(name, value)| (name.to_owned(), value)).collect();
-            (gids, network, interface.too_big().to_vec())
+        let (gids, gid_vlans, network, too_big) = {
+            let stack = port.network.lock();
+            let gids = stack.gids().iter().map(|(index, entry)| (index, entry.address)).collect();
+            let of_vlan = stack.gids().iter().filter_map(|(index, entry)| Some((index, entry.vlan?)));
+            let gid_vlans = of_vlan.collect();
+            let mut network = Named::new();
+            for (name, value) in stack.counted() {
+                *network.entry(name.to_owned()).or_default() += value;
+            }
+            (gids, gid_vlans, network, stack.too_big())
         };
         let qps = qp_stats(port);
         let link_up = port.device().link().ok().map(|link| link.up);
@@ -142,6 +149,7 @@ impl PortStats {
             driver: facts.driver.clone(),
             mac: facts.mac.to_string(),
             gids,
+            gid_vlans,
             ip_mtu: facts.ip_mtu,
             path_mtu: facts.path_mtu.bytes(),
             link_up,

@@ -39,7 +39,9 @@ pub fn port_text(port: &PortStats, all: bool) -> String {
         Some(false) => "down",
         None => "unknown",
     };
-    let gids: Vec<String> = port.gids.iter().map(|(index, gid)| format!("{index}={gid}")).collect();
+    let vlan = |index| port.gid_vlans.get(index).map_or(String::new(), |vlan| format!("@{vlan}"));
+    let gids: Vec<String> =
+        port.gids.iter().map(|(index, gid)| format!("{index}={gid}{}", vlan(index))).collect();
     let mut text = format!(
         "port {}  {}  {}  link {link}  MTU {} (path MTU {})\n  GIDs {}\n",
         port.name,

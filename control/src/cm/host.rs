@@ -5,6 +5,7 @@ use super::registry::Registry;
 use super::table::Bindings;
 use crate::endpoint::{Destination, Drivers, PortCore};
 use crate::error::ResolveError;
+use crate::net::WrongGid;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,7 +72,7 @@ impl Host {
     ) -> Result<(usize, &Arc<PortCore>), ResolveError> {
         let address = destination.address.to_canonical();
         let named = |(index, port): &(usize, &Arc<PortCore>)| match &destination.scope {
-            Some(scope) => port.facts.name == *scope || (index + 1).to_string() == *scope,
+            Some(scope) => port.has_link(scope) || (index + 1).to_string() == *scope,
             None => true,
         };
         let mut candidates =
@@ -80,17 +81,18 @@ impl Host {
         let mut why = None;
         for candidate in candidates.by_ref().filter(named) {
             match candidate.1.network.lock().route(address) {
-                Ok(route) => ways.push((rank(&route.next_hop, address), candidate)),
+                Ok((_, route)) => ways.push((rank(&route.next_hop, address), candidate)),
                 Err(error) => why = Some(error),
             }
         }
         ways.sort_by_key(|(rank, (index, _))| (*rank, *index));
         match (ways.first(), why) {
             (Some(&(_, best)), _) => Ok(best),
-            (None, Some(why)) => Err(ResolveError::Route { destination: address, why }),
+            (None, Some(why)) => Err(WrongGid::Route { destination: address, why }.into()),
             (None, None) => Err(ResolveError::Scope {
                 scope: destination.scope.clone().unwrap_or_default(),
                 port: self.ports.first().map_or_else(String::new, |port| port.facts.name.clone()),
+                links: self.ports.iter().flat_map(|port| port.link_names()).collect::<Vec<_>>().join(", "),
             }),
         }
     }

@@ -12,6 +12,7 @@ use super::moves;
 use super::params::CmOptions;
 use super::port::{Asked, Conn};
 use crate::endpoint::{Destination, Endpoint, EndpointCore, PathRequest, PortCore, ResolvedPath};
+use crate::net::WrongGid;
 use crate::error::ResolveError;
 use crate::net::NextHop;
 use crate::verbs::{Device, Pd, Qp, QpOptions};
@@ -434,10 +435,14 @@ impl Inner {
                 Some(known.ok_or(ResolveError::NotOurs(own))?)
             }
         };
-        let scope = to.destination.scope.as_ref().map(|_| port.facts.name.clone());
+        // A number stands for the port; a name may be that of a VLAN on it.
+        let name =
+            |scope: &String| if port.has_link(scope) { scope.clone() } else { port.facts.name.clone() };
+        let scope = to.destination.scope.as_ref().map(name);
         let request = PathRequest {
             destination: Destination { address: to.destination.address, scope },
             sgid_index,
+            gid_type: None,
             timeout: Some(timeout),
         };
         self.lock().port = Some(index);
@@ -467,7 +472,7 @@ impl Inner {
                 place.state = if place.local.is_some() { State::Bound } else { State::New };
                 let destination = place.peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
                 CmEventKind::AddrError(
-                    why.unwrap_or(ResolveError::Route { destination, why: crate::net::RouteError::NoSource }),
+                    why.unwrap_or(WrongGid::Route { destination, why: crate::net::RouteError::NoSource }.into()),
                 )
             }
         };

@@ -194,7 +194,8 @@ impl PortCore {
     }
 
     fn look_up(&self, path: &Path) -> Option<Addressing> {
-        let sgid_index = self.network.lock().gids().index_of(path.local)?;
+        let vlan = u16::try_from(path.scope).ok().filter(|&vid| vid != 0);
+        let sgid_index = self.network.lock().gids().index_of_link(path.local, vlan)?;
         let request = PathRequest { sgid_index: Some(sgid_index), ..PathRequest::to(path.remote.ip()) };
         let found = self.try_resolve(&request)?.ok()?;
         Some(Addressing { udp_sport: wire::udp_sport_of_qpn(Qpn::GSI), ..found.addressing })
@@ -225,7 +226,7 @@ impl PortCore {
         address: IpAddr,
         backlog: usize,
     ) -> Result<ListenerId, CmError> {
-        let at = (!address.is_unspecified()).then(|| (Gid::from(address), self.scope()));
+        let at = (!address.is_unspecified()).then(|| (Gid::from(address), self.scope_of(address)));
         self.call(|book, _| {
             let listener = book.cm.listen(service, at, backlog)?;
             book.listeners.insert(listener, Arc::downgrade(id));
@@ -240,9 +241,11 @@ impl PortCore {
         });
     }
 
-    /// The link of the port's addresses: its VLAN.
-    fn scope(&self) -> u32 {
-        self.facts.vlan.map_or(0, u32::from)
+    /// The link of an address: its VLAN.
+    fn scope_of(&self, own: IpAddr) -> u32 {
+        let stack = self.network.lock();
+        let entry = stack.gids().index_of_address(own).and_then(|index| stack.gids().get(index));
+        entry.map_or(self.facts.vlan, |entry| entry.vlan).map_or(0, u32::from)
     }
 
     pub(super) fn cm_connect(
@@ -423,7 +426,8 @@ impl PortCore {
             (place.channel.clone(), place.options.clone())
         };
         let id = CmId::create(&listener.core, channel.clone(), listener.space, State::Requested);
-        let gid_index = self.network.lock().gids().index_of(way.src);
+        let vlan = way.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0);
+        let gid_index = self.network.lock().gids().index_on(way.src, way.version, vlan);
         {
             let mut place = id.inner.lock();
             place.options = options;

@@ -4,9 +4,8 @@ use super::locate::{key_at, line_of};
 use super::port::DEFAULT_MTU;
 use super::{
     Config, ConfigError, CongestionSettings, ControlSettings, DeviceKind, Drive, EalSettings, LogLevel,
-    MemifRole, MemoryKind, PollMode, PortSettings, QosSettings, WorkerSettings, raw,
+    MemifRole, MemoryKind, PollMode, PortSettings, QosSettings, WorkerSettings, links, raw,
 };
-use crate::net::Prefix;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -15,15 +14,19 @@ use toml::Spanned;
 use wire::RoceVersion;
 
 /// Why something is refused, before file and line are known.
-struct Refusal {
+pub(super) struct Refusal {
     span: Range<usize>,
     problem: String,
     remedy: String,
 }
 
-type Checked<T> = Result<T, Refusal>;
+pub(super) type Checked<T> = Result<T, Refusal>;
 
-fn refuse<T>(span: Range<usize>, problem: impl Into<String>, remedy: impl Into<String>) -> Checked<T> {
+pub(super) fn refuse<T>(
+    span: Range<usize>,
+    problem: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Checked<T> {
     Err(Refusal { span, problem: problem.into(), remedy: remedy.into() })
 }
 
@@ -205,16 +208,8 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
     let span = port.span();
     let mut port = port.into_inner();
     let device = check_device(&span, &mut port)?;
-    let mut addresses = Vec::new();
-    for text in &port.addresses {
-        let prefix = Prefix::from_str(text.get_ref()).or_else(|why| {
-            refuse(text.span(), why.to_string(), "write it as in \"10.0.0.1/24\" or \"2001:db8::1/64\"")
-        })?;
-        if addresses.iter().any(|known: &Prefix| known.address() == prefix.address()) {
-            return refuse(text.span(), "the address is named twice", "remove one of them");
-        }
-        addresses.push(prefix);
-    }
+    let addresses = links::addresses(&port.addresses)?;
+    let vlans = links::vlans(port.vlan.as_ref().map(|vlan| *vlan.get_ref()), &port.vlans)?;
     if let Some(vlan) = port.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.get_ref())) {
         return refuse(
             vlan.span(),
@@ -252,6 +247,7 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
         addresses,
         gid_types,
         vlan: port.vlan.map(Spanned::into_inner),
+        vlans,
         mtu: number(port.mtu, DEFAULT_MTU),
         gateway_v4: port.gateway.map(Spanned::into_inner),
         gateway_v6: port.gateway6.map(Spanned::into_inner),

@@ -4,13 +4,14 @@
 //! where it stands is refused with file, line, key and remedy. `configs/` holds a working file per kind of port.
 
 mod error;
+mod links;
 mod load;
 mod locate;
 mod port;
 mod raw;
 
 pub use error::ConfigError;
-pub use port::{DeviceKind, MemifRole, PortSettings};
+pub use port::{DeviceKind, MemifRole, PortSettings, VlanSettings};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

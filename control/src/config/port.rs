@@ -64,6 +64,19 @@ pub enum MemifRole {
     Client,
 }
 
+/// `[[port.vlans]]`: a VLAN on a port, with addresses, GIDs, neighbours and groups of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VlanSettings {
+    /// 802.1Q VLAN, 1 to 4094.
+    pub id: u16,
+    /// Its addresses with their on-link prefix, in GID order. The link-local one is added by itself.
+    pub addresses: Vec<Prefix>,
+    /// Where IPv4 beyond the link goes.
+    pub gateway_v4: Option<Ipv4Addr>,
+    /// Where IPv6 beyond the link goes.
+    pub gateway_v6: Option<Ipv6Addr>,
+}
+
 /// `[[port]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSettings {
@@ -77,8 +90,10 @@ pub struct PortSettings {
     pub addresses: Vec<Prefix>,
     /// What it speaks: its GID table has every GID once for each type, v1 first. RoCE v2 alone by default.
     pub gid_types: Vec<RoceVersion>,
-    /// 802.1Q VLAN of everything it sends and takes.
+    /// 802.1Q VLAN of its own link: of everything that it sends and takes for `addresses`.
     pub vlan: Option<u16>,
+    /// Further VLANs. Their GIDs follow those of the port itself.
+    pub vlans: Vec<VlanSettings>,
     /// Largest IP packet to ask the driver for. What it gives decides the path MTU.
     pub mtu: u16,
     /// Where IPv4 beyond the link goes.
@@ -103,6 +118,7 @@ impl PortSettings {
             addresses,
             gid_types: vec![RoceVersion::V2],
             vlan: None,
+            vlans: Vec::new(),
             mtu: DEFAULT_MTU,
             gateway_v4: None,
             gateway_v6: None,

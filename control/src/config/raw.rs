@@ -76,12 +76,24 @@ pub(super) struct Port {
     pub addresses: Vec<Spanned<String>>,
     pub gid_types: Option<Spanned<Vec<GidType>>>,
     pub vlan: Option<Spanned<u16>>,
+    #[serde(default)]
+    pub vlans: Vec<Vlan>,
     pub mtu: Option<Spanned<u16>>,
     pub gateway: Option<Spanned<std::net::Ipv4Addr>>,
     pub gateway6: Option<Spanned<std::net::Ipv6Addr>>,
     pub rx_descriptors: Option<Spanned<u16>>,
     pub tx_descriptors: Option<Spanned<u16>>,
     pub impair: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Vlan {
+    pub id: Spanned<u16>,
+    #[serde(default)]
+    pub addresses: Vec<Spanned<String>>,
+    pub gateway: Option<Spanned<std::net::Ipv4Addr>>,
+    pub gateway6: Option<Spanned<std::net::Ipv6Addr>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

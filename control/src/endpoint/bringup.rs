@@ -134,7 +134,7 @@ fn start_workers(
 /// A port that is open, while its workers are being made.
 pub(super) struct OpenedPort {
     facts: PortFacts,
-    interface: net::Interface,
+    stack: net::Stack,
     link: Arc<PortLink>,
     regions: Regions,
     raised: Arc<EventQueue>,
@@ -175,17 +175,8 @@ impl OpenedPort {
             remedy: "raise the interface's MTU to 1500 at least".into(),
         })?;
         let mac = settings.mac.unwrap_or(own_mac(port.mac()?, &settings.device));
-        let interface = net::Interface::new(net::Config {
-            mac,
-            mtu: negotiated.mtu,
-            vlan: settings.vlan,
-            addresses: settings.addresses.clone(),
-            gid_types: settings.gid_types.clone(),
-            gateway_v4: settings.gateway_v4,
-            gateway_v6: settings.gateway_v6,
-            ..net::Config::new(mac, Vec::new())
-        })
-        .map_err(|why| StartError::Network { port: settings.name.clone(), why })?;
+        let stack = stack(settings, mac, negotiated.mtu)
+            .map_err(|why| StartError::Network { port: settings.name.clone(), why })?;
         let queues = port.take_queues();
         let max_qps = EngineConfig::default().max_qps;
         Ok(OpenedPort {
@@ -202,7 +193,7 @@ impl OpenedPort {
                 max_qps,
                 max_mrs: MAX_MRS,
             },
-            interface,
+            stack,
             link: PortLink::new(LinkConfig { workers: queues.len(), max_qps, ..LinkConfig::default() })?,
             regions: Regions::new(MAX_MRS),
             raised: Arc::new(EventQueue::new(EVENTS)),
@@ -245,8 +236,8 @@ impl OpenedPort {
                 problem: format!("port {} has no queue", self.facts.name),
                 remedy: "give it another driver".into(),
             })?;
-        let OpenedPort { port, pool, interface, .. } = self;
-        Ok(RawPort::new(RawParts { queues, port, pool, interface, clock }))
+        let OpenedPort { port, pool, stack, .. } = self;
+        Ok(RawPort::new(RawParts { queues, port, pool, stack, clock }))
     }
 
     fn finish(self, workers: &[worker::WorkerHandle], clock: Clock) -> PortCore {
@@ -257,12 +248,27 @@ impl OpenedPort {
             link: self.link,
             regions: self.regions,
             raised: self.raised,
-            network: Network::new(self.interface),
+            network: Network::new(self.stack),
             pool: self.pool,
             clock,
             port: self.port,
         })
     }
+}
+
+/// The links of a port as its settings describe them.
+fn stack(settings: &PortSettings, mac: Mac, mtu: u16) -> Result<net::Stack, net::ConfigError> {
+    let link = |vlan, addresses: &[net::Prefix], gateway_v4, gateway_v6| net::Config {
+        mtu,
+        vlan,
+        gateway_v4,
+        gateway_v6,
+        ..net::Config::new(mac, addresses.to_vec())
+    };
+    let own = link(settings.vlan, &settings.addresses, settings.gateway_v4, settings.gateway_v6);
+    let vlans = settings.vlans.iter();
+    let vlans = vlans.map(|sub| link(Some(sub.id), &sub.addresses, sub.gateway_v4, sub.gateway_v6)).collect();
+    net::Stack::new(&settings.gid_types, own, vlans)
 }
 
 /// Descriptors of a memif ring, as a power of two.

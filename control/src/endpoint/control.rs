@@ -118,10 +118,9 @@ impl Rounds {
                 port.inbox.push(AsyncEvent { kind, source: EventSource::Port(port.facts.number) });
             }
             if link.up {
-                let mut interface = port.network.lock();
-                interface.announce();
-                interface.report_groups(port.clock.now_ns());
-                port.send_waiting(&mut interface);
+                let mut stack = port.network.lock();
+                stack.announce(port.clock.now_ns());
+                port.send_waiting(&mut stack);
             }
         }
     }

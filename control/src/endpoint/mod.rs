@@ -1,5 +1,6 @@
 //! An endpoint: DPDK, ports, workers and the control thread, put together and taken apart.
 
+mod addresses;
 mod bringup;
 mod control;
 mod events;

@@ -3,15 +3,15 @@
 use super::port::PortCore;
 use super::resolve::{PATIENCE, PathRequest, ResolvedPath};
 use crate::error::ResolveError;
-use crate::net::{self, Interface};
+use crate::net::{self, Stack};
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The interface, and a bell for those who wait for a neighbour.
+/// The links of the port, and a bell for those who wait for a neighbour.
 pub(crate) struct Network {
-    interface: Mutex<Interface>,
+    stack: Mutex<Stack>,
     changed: Condvar,
 }
 
@@ -21,12 +21,12 @@ const FRAMES_PER_VISIT: usize = 256;
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Network {
-    pub fn new(interface: Interface) -> Self {
-        Network { interface: Mutex::new(interface), changed: Condvar::new() }
+    pub fn new(stack: Stack) -> Self {
+        Network { stack: Mutex::new(stack), changed: Condvar::new() }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Interface> {
-        self.interface.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> MutexGuard<'_, Stack> {
+        self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -34,22 +34,22 @@ impl PortCore {
     /// One visit of the control thread: frames in, timers, frames out, events. True when there was a frame.
     pub fn visit_network(&self) -> bool {
         let now = self.clock.now_ns();
-        let mut interface = self.network.lock();
+        let mut stack = self.network.lock();
         let mut bytes = Vec::new();
         let mut count = 0;
         while let Some(frame) = self.link.take_slow() {
             bytes.resize(frame.pkt_len(), 0);
             frame.copy_to(0, &mut bytes);
-            interface.on_frame(now, &bytes);
+            stack.on_frame(now, &bytes, frame.stripped_vlan());
             count += 1;
             if count == FRAMES_PER_VISIT {
                 break;
             }
         }
-        interface.on_timeout(now);
-        self.send_waiting(&mut interface);
-        self.report(&mut interface);
-        drop(interface);
+        stack.on_timeout(now);
+        self.send_waiting(&mut stack);
+        self.report(&mut stack);
+        drop(stack);
         self.answer_waiting();
         while let Some(event) = self.raised.poll() {
             if let (EventKind::CommEst, EventSource::Qp(qpn)) = (event.kind, event.source) {
@@ -60,9 +60,9 @@ impl PortCore {
         count > 0
     }
 
-    /// Gives the interface's frames to a worker. What does not fit is lost, as on any link; the protocols repeat.
-    pub fn send_waiting(&self, interface: &mut Interface) {
-        while let Some(frame) = interface.poll_transmit() {
+    /// Gives the links' frames to a worker. What does not fit is lost, as on any link; the protocols repeat.
+    pub fn send_waiting(&self, stack: &mut Stack) {
+        while let Some(frame) = stack.poll_transmit() {
             let Some(mut mbuf) = self.pool.alloc() else { continue };
             if mbuf.extend_from_slice(&frame) {
                 let _ = self.link.inject(mbuf);
@@ -70,15 +70,16 @@ impl PortCore {
         }
     }
 
-    fn report(&self, interface: &mut Interface) {
-        while let Some(event) = interface.poll_event() {
+    /// Tells those whom it concerns what has happened.
+    pub fn report(&self, stack: &mut Stack) {
+        while let Some(event) = stack.poll_event() {
             match event {
-                net::Event::Neighbour(_) => self.network.changed.notify_all(),
-                net::Event::GidChange { .. } => {
+                net::Event::Neighbour { .. } => self.network.changed.notify_all(),
+                net::Event::GidChange { index } => {
                     self.cm.news.note_addresses();
                     self.inbox.push(AsyncEvent {
                         kind: EventKind::GidChange,
-                        source: EventSource::Port(self.facts.number),
+                        source: EventSource::Gid { port: self.facts.number, index: index as u16 },
                     });
                 }
                 // Counted by the interface; the other station is told by our defence.
@@ -96,18 +97,18 @@ impl PortCore {
         let end = Instant::now() + request.timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
         loop {
             // Held until the wait begins, so that no answer slips by in between.
-            let mut interface = self.network.lock();
-            if let Some(path) = self.try_resolve_in(&mut interface, request)? {
+            let mut stack = self.network.lock();
+            if let Some(path) = self.try_resolve_in(&mut stack, request)? {
                 return Ok(path);
             }
             if Instant::now() >= end {
                 return Err(ResolveError::Unreachable(request.destination.address));
             }
             if drive() {
-                drop(interface);
+                drop(stack);
                 std::thread::sleep(Duration::from_micros(100));
             } else {
-                drop(self.network.changed.wait_timeout(interface, LOOK));
+                drop(self.network.changed.wait_timeout(stack, LOOK));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One port as all threads see it: what it is, who works on it, and the numbers in use.
 
+use super::addresses::Addresses;
 use super::events::EventInbox;
 use super::groups::Groups;
 use super::names::Names;
@@ -15,8 +16,8 @@ use memory::Regions;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wire::{Mac, Mtu, Qpn, RoceVersion};
-use worker::{AddressSet, CallError, Command, PortLink, Reply, WorkerHandle};
+use wire::{Mac, Mtu, Qpn};
+use worker::{CallError, Command, PortLink, Reply, WorkerHandle};
 
 /// A worker's part of a port.
 #[derive(Clone, Debug)]
@@ -60,6 +61,7 @@ pub(crate) struct PortCore {
     /// Queue pair 1, and the connections that it makes.
     pub gsi: Gsi,
     pub cm: PortCm,
+    pub addresses: Addresses,
     /// Where the control thread's frames come from.
     pub pool: Arc<Mempool>,
     pub clock: Clock,
@@ -105,6 +107,7 @@ impl PortCore {
             gsi: Gsi::new(),
             cm: PortCm::new(&parts.facts),
             facts: parts.facts,
+            addresses: Addresses::default(),
             pool: parts.pool,
             clock: parts.clock,
             port: Mutex::new(parts.port),
@@ -148,21 +151,6 @@ impl PortCore {
             std::thread::sleep(HOME_PAUSE);
         }
         outcome
-    }
-
-    /// Tells the workers which addresses are ours.
-    pub fn publish_addresses(&self) -> Result<(), CallError> {
-        let mut addresses = AddressSet { vlan: self.facts.vlan.unwrap_or(0), ..AddressSet::default() };
-        addresses.macs.push(self.facts.mac);
-        for (_, entry) in self.network.lock().gids().iter() {
-            let of_type = match entry.gid_type {
-                RoceVersion::V1 => &mut addresses.v1_gids,
-                RoceVersion::V2 => &mut addresses.gids,
-            };
-            // More than fit are not taken in; see the limit in `AddressSet`.
-            let _ = of_type.try_push(entry.gid);
-        }
-        self.everywhere(|lane| Command::SetAddresses { lane, addresses: Box::new(addresses.clone()) })
     }
 
     /// Lets go of memory that was deregistered, once every worker has passed a point between two bursts.

@@ -7,7 +7,7 @@ use super::ring::{ends, join};
 use crate::config::Config;
 use crate::endpoint::RingPair;
 use crate::error::{ResolveError, StartError};
-use crate::net::{Interface, NextHop, Resolution};
+use crate::net::{Choice, NextHop, Resolution, Stack, Want};
 use dpdk::tsc::{Clock, Hand};
 use dpdk::{MbufBurst, Mempool, Port, RxQueue, TxQueue};
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub struct RawPort {
     tx: TxQueue,
     _port: Port,
     pool: Arc<Mempool>,
-    interface: Interface,
+    stack: Stack,
     clock: Clock,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct RawParts {
     pub queues: (RxQueue, TxQueue),
     pub port: Port,
     pub pool: Arc<Mempool>,
-    pub interface: Interface,
+    pub stack: Stack,
     pub clock: Clock,
 }
 
@@ -104,18 +104,18 @@ impl RawPort {
     }
 
     pub(super) fn new(parts: RawParts) -> RawPort {
-        let RawParts { queues: (rx, tx), port, pool, interface, clock } = parts;
-        RawPort { rx, tx, _port: port, pool, interface, clock }
+        let RawParts { queues: (rx, tx), port, pool, stack, clock } = parts;
+        RawPort { rx, tx, _port: port, pool, stack, clock }
     }
 
     /// Its Ethernet address.
     pub fn mac(&self) -> Mac {
-        self.interface.mac()
+        self.stack.own().mac()
     }
 
-    /// Its addresses, link-local ones among them.
+    /// The addresses of its own link, link-local ones among them.
     pub fn addresses(&self) -> Vec<IpAddr> {
-        self.interface.addresses().iter().map(|prefix| prefix.address()).collect()
+        self.stack.own().addresses().iter().map(|prefix| prefix.address()).collect()
     }
 
     /// Nanoseconds of the clock that its frames are timed by.
@@ -139,12 +139,12 @@ impl RawPort {
             let mut bytes = vec![0; mbuf.pkt_len()];
             mbuf.copy_to(0, &mut bytes);
             match wire::Frame::parse(&bytes, bytes.len()) {
-                Err(why) if !why.is_roce() => self.interface.on_frame(now, &bytes),
+                Err(why) if !why.is_roce() => self.stack.on_frame(now, &bytes, mbuf.stripped_vlan()),
                 _ => frames.push(bytes),
             }
         }
-        self.interface.on_timeout(now);
-        while let Some(frame) = self.interface.poll_transmit() {
+        self.stack.on_timeout(now);
+        while let Some(frame) = self.stack.poll_transmit() {
             self.send(&frame);
         }
     }
@@ -153,14 +153,14 @@ impl RawPort {
     ///
     /// Errors: there is no route, or nobody answers for 1.5 s.
     pub fn resolve(&mut self, destination: IpAddr, idle: impl Fn()) -> Result<Mac, ResolveError> {
-        let route =
-            self.interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
-        if route.next_hop == NextHop::Local {
+        let want = Want { destination, scope: Default::default(), index: None, gid_type: None };
+        let Choice { entry, next_hop, .. } = self.stack.choose(&want)?;
+        if next_hop == NextHop::Local {
             return Ok(self.mac());
         }
         let end = Instant::now() + PATIENCE;
         loop {
-            match self.interface.resolve(self.clock.now_ns(), destination) {
+            match self.stack.resolve(self.clock.now_ns(), entry.vlan, destination) {
                 Resolution::Ready(mac) => return Ok(mac),
                 Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
                 Resolution::Pending if Instant::now() >= end => {

@@ -5,7 +5,7 @@
 
 use super::port::PortCore;
 use crate::error::ResolveError;
-use crate::net::{Interface, NextHop, Resolution, Route};
+use crate::net::{Choice, GidEntry, NextHop, Resolution, Scope, Stack, Want};
 use std::fmt;
 use std::net::{AddrParseError, IpAddr};
 use std::str::FromStr;
@@ -14,12 +14,12 @@ use std::time::Duration;
 use wire::{Addressing, Gid, Mac, Mtu, RoceVersion, Vlan};
 
 /// An address of a peer, and for those that exist once per link (link-local ones) the link that is meant: the name of a
-/// port, as in `fe80::1%port0`.
+/// port, as in `fe80::1%port0`, or of a VLAN of it, as in `fe80::1%port0.5`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Destination {
     /// The address.
     pub address: IpAddr,
-    /// The port.
+    /// The link.
     pub scope: Option<String>,
 }
 
@@ -58,6 +58,8 @@ pub struct PathRequest {
     pub destination: Destination,
     /// Index of the GID to send from; by default the one that the route to the destination names.
     pub sgid_index: Option<usize>,
+    /// The type of the GID to send from: what the peer speaks. By default v2, where the port speaks it.
+    pub gid_type: Option<RoceVersion>,
     /// How long the next hop may take to answer; by default, and at most, as long as the port asks it.
     pub timeout: Option<Duration>,
 }
@@ -65,7 +67,7 @@ pub struct PathRequest {
 impl PathRequest {
     /// A path to `destination` from whichever GID leads there.
     pub fn to(destination: impl Into<Destination>) -> PathRequest {
-        PathRequest { destination: destination.into(), sgid_index: None, timeout: None }
+        PathRequest { destination: destination.into(), sgid_index: None, gid_type: None, timeout: None }
     }
 }
 
@@ -130,10 +132,10 @@ impl PortCore {
         let mut over = Vec::new();
         let mut waiting = self.waiting.lock();
         if !waiting.is_empty() {
-            let mut interface = self.network.lock();
+            let mut stack = self.network.lock();
             let mut still = Vec::with_capacity(waiting.len());
             for waiter in waiting.drain(..) {
-                match self.try_resolve_in(&mut interface, &waiter.request) {
+                match self.try_resolve_in(&mut stack, &waiter.request) {
                     Ok(None) if now < waiter.until_ns => still.push(waiter),
                     Ok(None) => {
                         let address = waiter.request.destination.address;
@@ -153,42 +155,76 @@ impl PortCore {
 
     pub(super) fn try_resolve_in(
         &self,
-        interface: &mut Interface,
+        stack: &mut Stack,
         request: &PathRequest,
     ) -> Result<Option<ResolvedPath>, ResolveError> {
         let destination = request.destination.address.to_canonical();
-        if let Some(scope) = request.destination.scope.as_ref().filter(|scope| **scope != self.facts.name) {
-            return Err(ResolveError::Scope { scope: scope.clone(), port: self.facts.name.clone() });
-        }
-        let route = interface.route(destination).map_err(|why| ResolveError::Route { destination, why })?;
-        let (source, gid_type) = match request.sgid_index {
-            None => (route.source, interface.gids().default_type()),
-            Some(index) => source_of(interface, index, destination)?,
-        };
-        let known = request.sgid_index.or_else(|| interface.gids().index_of_type(source.into(), gid_type));
-        let gid_index = known.unwrap_or_default();
-        let mac = match v1_station(gid_type, destination, &route)? {
+        let Choice { index, entry, next_hop } = self.choose(stack, request)?;
+        let mac = match v1_station(entry.gid_type, destination, next_hop)? {
             Some(mac) => mac,
-            None => match interface.resolve(self.clock.now_ns(), destination) {
+            None => match stack.resolve(self.clock.now_ns(), entry.vlan, destination) {
                 Resolution::Ready(mac) => mac,
                 Resolution::Failed => return Err(ResolveError::Unreachable(destination)),
                 Resolution::Pending => {
-                    self.send_waiting(interface);
+                    self.send_waiting(stack);
                     return Ok(None);
                 }
             },
         };
-        let addressing = self.addressing(source, gid_type, destination, mac);
-        Ok(Some(ResolvedPath { gid_index, addressing, path_mtu: self.facts.path_mtu }))
+        let addressing = self.addressing(&entry, destination, mac);
+        Ok(Some(ResolvedPath { gid_index: index, addressing, path_mtu: self.facts.path_mtu }))
     }
 
-    fn addressing(&self, source: IpAddr, version: RoceVersion, destination: IpAddr, dmac: Mac) -> Addressing {
+    /// The GID to send from.
+    pub fn choose(&self, stack: &Stack, request: &PathRequest) -> Result<Choice, ResolveError> {
+        Ok(stack.choose(&Want {
+            destination: request.destination.address,
+            scope: self.scope(stack, request.destination.scope.as_deref())?,
+            index: request.sgid_index,
+            gid_type: request.gid_type,
+        })?)
+    }
+
+    /// The link that a name stands for.
+    fn scope(&self, stack: &Stack, name: Option<&str>) -> Result<Scope, ResolveError> {
+        let Some(name) = name else { return Ok(Scope::Any) };
+        let of_link = |vlan| self.link_name(stack, vlan);
+        let named = stack.links().iter().find(|link| of_link(link.vlan()) == name);
+        named.map(|link| Scope::Link(link.vlan())).ok_or_else(|| {
+            let links: Vec<String> = stack.links().iter().map(|link| of_link(link.vlan())).collect();
+            let (scope, port) = (name.to_owned(), self.facts.name.clone());
+            ResolveError::Scope { scope, port, links: links.join(", ") }
+        })
+    }
+
+    /// The name of a link: the port's for its own, `PORT.VLAN` for others.
+    pub fn link_name(&self, stack: &Stack, vlan: Option<u16>) -> String {
+        match vlan.filter(|_| vlan != stack.own().vlan()) {
+            Some(vlan) => format!("{}.{vlan}", self.facts.name),
+            None => self.facts.name.clone(),
+        }
+    }
+
+    /// The names of all links.
+    pub fn link_names(&self) -> Vec<String> {
+        let stack = self.network.lock();
+        stack.links().iter().map(|link| self.link_name(&stack, link.vlan())).collect()
+    }
+
+    /// Whether a link has this name.
+    pub fn has_link(&self, name: &str) -> bool {
+        self.link_names().iter().any(|known| known == name)
+    }
+
+    fn addressing(&self, from: &GidEntry, destination: IpAddr, dmac: Mac) -> Addressing {
+        let version = from.gid_type;
         Addressing {
             version,
             smac: self.facts.mac,
             dmac,
-            vlan: self.facts.vlan.map(|vid| Vlan::new(0, vid)),
-            src: Gid::from(source),
+            // rocev2 facts, wire 2: a VLAN belongs to the source GID.
+            vlan: from.vlan.map(|vid| Vlan::new(0, vid)),
+            src: from.gid,
             dst: Gid::from(destination),
             traffic_class: self.facts.qos.traffic_class(),
             flow_label: 0,
@@ -212,24 +248,12 @@ const V1_HOP_LIMIT: u8 = 1;
 fn v1_station(
     gid_type: RoceVersion,
     destination: IpAddr,
-    route: &Route,
+    next_hop: NextHop,
 ) -> Result<Option<Mac>, ResolveError> {
-    match route.next_hop {
+    match next_hop {
         NextHop::Neighbour(_) if gid_type == RoceVersion::V2 => Ok(None),
         NextHop::Neighbour(hop) if hop != destination => Err(ResolveError::NotRouted(destination)),
         NextHop::Neighbour(_) => Ok(Gid::from(destination).link_local_mac()),
         NextHop::Local | NextHop::Group(_) => Ok(None),
     }
-}
-
-fn source_of(
-    interface: &Interface,
-    index: usize,
-    destination: IpAddr,
-) -> Result<(IpAddr, RoceVersion), ResolveError> {
-    let entry = interface.gids().get(index).ok_or(ResolveError::GidIndex(index))?;
-    if entry.address.is_ipv4() != destination.is_ipv4() {
-        return Err(ResolveError::Family { source_gid: entry.address, destination });
-    }
-    Ok((entry.address, entry.gid_type))
 }

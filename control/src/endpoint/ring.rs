@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use super::bringup::start_ports;
-use crate::config::{Config, DeviceKind, Drive, PollMode, PortSettings, WorkerSettings};
+use crate::config::{Config, DeviceKind, Drive, PollMode, PortSettings, VlanSettings, WorkerSettings};
 use crate::error::StartError;
 use crate::net::Prefix;
 use dpdk::ring::{RingConfig, ring_pair};
@@ -26,6 +26,8 @@ pub struct RingPair {
     pub depth: u32,
     /// VLAN of both ports.
     pub vlan: Option<u16>,
+    /// Further VLANs of both, with the networks 10.64.0.0/24 + 256 · VLAN and fd52:48:0:VLAN::/64.
+    pub vlans: Vec<u16>,
     /// What happens to the frames of either end on purpose, as if the link were bad: a frame from one to the other passes
     /// the plan twice.
     pub impair: Option<impair::Plan>,
@@ -44,6 +46,7 @@ impl Default for RingPair {
             mtu: 4200,
             depth: 1024,
             vlan: None,
+            vlans: Vec::new(),
             gid_types: vec![RoceVersion::V2],
             impair: None,
             base: Config::default(),
@@ -80,13 +83,21 @@ fn end(settings: &RingPair, host: u8) -> Result<Config, StartError> {
         problem: why.to_string(),
         remedy: "choose another host number".into(),
     };
-    let v4 = IpAddr::V4(Ipv4Addr::new(10, 82, 72, host));
-    let v6 = IpAddr::V6(Ipv6Addr::new(0xFD52, 0x48, 0, 0, 0, 0, 0, host.into()));
-    let addresses = vec![Prefix::new(v4, 24).map_err(impossible)?, Prefix::new(v6, 64).map_err(impossible)?];
-    let mut port =
-        PortSettings::new(format!("ring{host}"), DeviceKind::Ring { pair: "pair".into() }, addresses);
+    let addresses = |v4: [u8; 4], subnet: u16| {
+        let v6 = Ipv6Addr::new(0xFD52, 0x48, 0, subnet, 0, 0, 0, host.into());
+        let v4 = Prefix::new(IpAddr::V4(Ipv4Addr::from(v4)), 24).map_err(impossible)?;
+        Ok::<_, StartError>(vec![v4, Prefix::new(IpAddr::V6(v6), 64).map_err(impossible)?])
+    };
+    let own = addresses([10, 82, 72, host], 0)?;
+    let vlan = |&id: &u16| {
+        let [high, low] = id.to_be_bytes();
+        let addresses = addresses([10, 64 + high, low, host], id)?;
+        Ok::<_, StartError>(VlanSettings { id, addresses, gateway_v4: None, gateway_v6: None })
+    };
+    let mut port = PortSettings::new(format!("ring{host}"), DeviceKind::Ring { pair: "pair".into() }, own);
     port.mtu = settings.mtu;
     port.vlan = settings.vlan;
+    port.vlans = settings.vlans.iter().map(vlan).collect::<Result<_, _>>()?;
     port.gid_types = settings.gid_types.clone();
     port.impair = settings.impair.clone();
     let cores = settings.cores[usize::from(host != 1)].into_iter().collect();

@@ -1,4 +1,4 @@
-//! One port's network identity: it answers for its addresses and resolves those of others.
+//! The network identity of one link of a port: it answers for its addresses and resolves those of others.
 //!
 //! After each input ([`Interface::on_frame`], [`Interface::on_timeout`], [`Interface::resolve`], address
 //! changes) drain [`Interface::poll_transmit`] and [`Interface::poll_event`].
@@ -15,21 +15,21 @@ use super::membership::{Hosts, Membership, report};
 use super::parse::{ArpKind, Link};
 use super::too_big::Heard;
 use super::{
-    Counter, Counters, GidTable, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router,
-    TooBig, build, link_local, solicited_node,
+    Counter, Counters, NeighbourEvent, NextHop, Prefix, Resolution, Route, RouteError, Router, TooBig, build,
+    link_local, solicited_node,
 };
 
 mod config;
 mod receive;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, MAX_ADDRESSES};
 
 /// Most frames and most events that wait to be polled.
 const QUEUE_LIMIT: usize = 1024;
 
 /// What happened, for the control thread to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LinkEvent {
     /// A neighbour was resolved, moved or failed.
     Neighbour(NeighbourEvent),
     /// Another station uses our address. At most one event per address and ten seconds.
@@ -39,21 +39,15 @@ pub enum Event {
         /// The other station.
         mac: Mac,
     },
-    /// The GID at this index was added or removed.
-    GidChange {
-        /// Its index.
-        index: usize,
-    },
 }
 
-/// The slow path of one port.
+/// The slow path of one link: of the port itself, or of a VLAN on it.
 #[derive(Clone, Debug)]
 pub struct Interface {
     mac: Mac,
     mtu: u16,
     vlan: Option<u16>,
     router: Router,
-    gids: GidTable,
     cache: Cache,
     membership: Membership,
     neighbour_answers: TokenBucket,
@@ -61,7 +55,7 @@ pub struct Interface {
     /// When each of our addresses was last defended.
     defended_ns: BTreeMap<IpAddr, u64>,
     transmit: VecDeque<Vec<u8>>,
-    events: VecDeque<Event>,
+    events: VecDeque<LinkEvent>,
     counters: Counters,
     too_big: Heard,
 }
@@ -79,7 +73,6 @@ impl Interface {
                 gateway_v4: config.gateway_v4,
                 gateway_v6: config.gateway_v6,
             },
-            gids: GidTable::new(config.mac, &config.gid_types),
             cache: Cache::new(config.cache),
             membership: Membership::new(config.mac),
             neighbour_answers: TokenBucket::new(config.answers_per_second),
@@ -94,35 +87,37 @@ impl Interface {
             interface.router.addresses.push(own);
         }
         for address in config.addresses {
-            interface.insert(address);
+            if !interface.router.is_own(address.address()) {
+                interface.router.addresses.push(address);
+            }
         }
         config::check_gateways(&interface.router)?;
         Ok(interface)
     }
 
-    /// Adds an address, announces it and returns its GID index. An address that is there already stays as it
-    /// is.
-    pub fn add_address(&mut self, address: Prefix) -> usize {
-        let known = self.router.is_own(address.address());
-        let index = self.insert(address);
-        if !known {
-            self.event(Event::GidChange { index });
-            self.announce_one(address.address());
+    /// Adds an address and announces it; whether it was not there before. One that is there takes the new prefix.
+    pub fn add_address(&mut self, address: Prefix) -> bool {
+        let known = self.router.addresses.iter_mut().find(|own| own.address() == address.address());
+        match known {
+            Some(own) => {
+                *own = address;
+                false
+            }
+            None => {
+                self.router.addresses.push(address);
+                self.announce_one(address.address());
+                true
+            }
         }
-        index
     }
 
-    /// Removes an address; returns whether it was there. The link-local address stays.
+    /// Removes an address; whether it was there. The link-local address of our MAC stays.
     pub fn remove_address(&mut self, address: IpAddr) -> bool {
-        let removed = self.gids.remove(address);
-        if removed.is_empty() {
+        if address == IpAddr::V6(link_local(self.mac)) || !self.router.is_own(address) {
             return false;
         }
         self.router.addresses.retain(|own| own.address() != address);
         self.defended_ns.remove(&address);
-        for index in removed {
-            self.event(Event::GidChange { index });
-        }
         true
     }
 
@@ -158,7 +153,12 @@ impl Interface {
 
     /// Takes in a received frame, with or without its 802.1Q tag, without FCS. Any bytes are allowed.
     pub fn on_frame(&mut self, now: u64, frame: &[u8]) {
-        if let Err(reason) = self.receive(now, frame) {
+        self.on_frame_of(now, frame, None);
+    }
+
+    /// As [`on_frame`](Self::on_frame), for a frame whose tag the NIC has taken off.
+    pub fn on_frame_of(&mut self, now: u64, frame: &[u8], stripped: Option<Vlan>) {
+        if let Err(reason) = self.receive(now, frame, stripped) {
             self.counters.count(reason);
         }
         self.drain_cache();
@@ -170,7 +170,7 @@ impl Interface {
     }
 
     /// The next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<LinkEvent> {
         self.events.pop_front()
     }
 
@@ -189,6 +189,11 @@ impl Interface {
         resolution
     }
 
+    /// How well the interface's own networks fit a destination: more is better, and 0 is by a gateway at most.
+    pub fn fit(&self, destination: IpAddr) -> u8 {
+        self.router.fit(destination)
+    }
+
     /// The source address and next hop for `destination`.
     pub fn route(&self, destination: IpAddr) -> Result<Route, RouteError> {
         self.router.route(destination)
@@ -204,11 +209,6 @@ impl Interface {
         self.cache.on_timeout(now);
         self.send_reports(now);
         self.drain_cache();
-    }
-
-    /// The GID table.
-    pub fn gids(&self) -> &GidTable {
-        &self.gids
     }
 
     /// The counters.
@@ -239,13 +239,6 @@ impl Interface {
     /// Own addresses, the link-local one first.
     pub fn addresses(&self) -> &[Prefix] {
         &self.router.addresses
-    }
-
-    fn insert(&mut self, address: Prefix) -> usize {
-        if !self.router.is_own(address.address()) {
-            self.router.addresses.push(address);
-        }
-        self.gids.add(address.address())
     }
 
     fn announce_one(&mut self, address: IpAddr) {
@@ -317,7 +310,7 @@ impl Interface {
         Ok(())
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: LinkEvent) {
         if self.events.len() >= QUEUE_LIMIT {
             self.counters.count(Counter::EventLost);
         } else {
@@ -330,7 +323,7 @@ impl Interface {
             self.ask(question);
         }
         while let Some(event) = self.cache.events.pop_front() {
-            self.event(Event::Neighbour(event));
+            self.event(LinkEvent::Neighbour(event));
         }
     }
 }

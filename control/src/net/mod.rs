@@ -1,7 +1,8 @@
 //! The slow-path network of one port: what makes a Rockhopper address reachable and finds the way to others.
 //!
 //! It answers ARP, IPv6 neighbour solicitations and echo requests, resolves addresses to MACs, chooses source
-//! addresses and next hops, and keeps the GID table. Everything is sans-IO: frames go in as bytes, frames
+//! addresses and next hops, and keeps the GID table. A port is a [`Stack`] of links, its own and one for each VLAN sub-port; each
+//! is an [`Interface`] of its own. Everything is sans-IO: frames go in as bytes, frames
 //! come out of a queue, and time is an argument in nanoseconds that never goes back. RoCE itself never passes
 //! here.
 //!
@@ -17,20 +18,24 @@ mod address;
 mod bucket;
 mod build;
 mod cache;
+mod choice;
 mod counters;
 mod gid;
 mod interface;
 mod membership;
 mod parse;
 mod route;
+mod stack;
 mod too_big;
 
 pub use address::{Prefix, PrefixError, link_local, solicited_node};
 pub use cache::{CacheLimits, Event as NeighbourEvent, Resolution};
+pub use choice::{Choice, Scope, Want, WrongGid};
 pub use counters::{Counter, Counters};
 pub use gid::{GidEntry, GidTable};
-pub use interface::{Config, ConfigError, Event, Interface};
+pub use interface::{Config, ConfigError, Interface, LinkEvent, MAX_ADDRESSES};
 pub use route::{NextHop, Route, RouteError, Router};
+pub use stack::{AddressRefused, Event, Stack};
 pub use too_big::TooBig;
 
 #[cfg(test)]

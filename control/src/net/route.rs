@@ -83,6 +83,17 @@ impl Router {
         Ok(Route { source, next_hop: NextHop::Neighbour(gateway) })
     }
 
+    /// How well the addresses fit a destination: the bits of the longest prefix that it is in, more than any for an own
+    /// address, none beyond a gateway.
+    pub fn fit(&self, destination: IpAddr) -> u8 {
+        let destination = destination.to_canonical();
+        if self.is_own(destination) {
+            return u8::MAX;
+        }
+        let covering = self.addresses.iter().filter(|own| own.contains(destination));
+        covering.map(Prefix::bits).max().unwrap_or(0)
+    }
+
     /// The address to ask from when `target`, a station on the link, has to be resolved.
     pub(super) fn solicit_source(&self, target: IpAddr) -> Option<IpAddr> {
         let same_family = |own: &&Prefix| own.address().is_ipv4() == target.is_ipv4();

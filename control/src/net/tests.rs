@@ -5,6 +5,7 @@ mod groups;
 mod junk;
 mod resolve;
 mod routes;
+mod stack;
 mod too_big;
 #[rustfmt::skip] // as the generator wrote it
 mod vectors;
@@ -49,7 +50,7 @@ pub fn sent(interface: &mut Interface) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| interface.poll_transmit()).collect()
 }
 
-pub fn events(interface: &mut Interface) -> Vec<Event> {
+pub fn events(interface: &mut Interface) -> Vec<LinkEvent> {
     std::iter::from_fn(|| interface.poll_event()).collect()
 }
 

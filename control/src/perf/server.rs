@@ -8,7 +8,7 @@ use super::link::{Link, LinkError};
 use super::outcome::{EndReport, Outcome};
 use super::params::Params;
 use super::protocol::{Message, VERSION};
-use super::session::{Run, SETUP, choose_gid, hear, hello};
+use super::session::{Run, SETUP, gid_towards, hear, hello};
 use super::side::Side;
 use super::watch::Shared;
 use crate::verbs::Device;
@@ -119,7 +119,7 @@ impl Session<'_> {
         if let Some(only) = self.options.only.filter(|&only| only != params.op) {
             return Err(RunError::Only { only, asked: params.op });
         }
-        let (index, _) = choose_gid(self.device, self.options.gid_index, gid.is_ipv6())?;
+        let index = gid_towards(self.device, self.options.gid_index, gid)?;
         Side::new(self.device, params, index, true)
     }
 

@@ -14,6 +14,8 @@ use super::sender::Sender;
 use super::side::{Peer, Side};
 use super::target;
 use super::watch::{PeerResult, Shared, Watch};
+use crate::endpoint::PathRequest;
+use crate::error::QpError;
 use crate::verbs::Device;
 use hdrhistogram::Histogram;
 use std::net::IpAddr;
@@ -40,7 +42,13 @@ pub(super) fn hear(link: &mut Link, timeout: Duration, idle: &mut impl Idle) -> 
     }
 }
 
-/// The GID to use: the one asked for, else the first of the wanted family, link-local ones last.
+/// The GID that leads to the peer's, or the one asked for, if it does.
+pub(super) fn gid_towards(device: &Device, asked: Option<usize>, peer: IpAddr) -> Result<usize, RunError> {
+    let request = PathRequest { sgid_index: asked, ..PathRequest::to(peer) };
+    device.gid_index_for(&request).map_err(|why| QpError::from(why).into())
+}
+
+/// The GID to use while nothing is known of the peer: the one asked for, else the first of the wanted family, link-local ones last.
 pub(super) fn choose_gid(
     device: &Device,
     asked: Option<usize>,
@@ -50,10 +58,10 @@ pub(super) fn choose_gid(
         let entry = device.gid(index).ok_or(RunError::GidIndex(index))?;
         return Ok((index, entry.gid.ip()));
     }
-    let interface = device.port.network.lock();
-    let gid_type = interface.gids().default_type();
+    let stack = device.port.network.lock();
+    let gid_type = stack.gids().default_type();
     let of_family = |(_, gid): &(usize, Gid)| gid.is_v4() != v6;
-    let of_type = interface.gids().iter().filter(|(_, entry)| entry.gid_type == gid_type);
+    let of_type = stack.gids().iter().filter(|(_, entry)| entry.gid_type == gid_type);
     let mut gids: Vec<(usize, Gid)> =
         of_type.map(|(index, entry)| (index, entry.gid)).filter(of_family).collect();
     gids.sort_by_key(|(index, gid)| (gid.is_link_local(), *index));

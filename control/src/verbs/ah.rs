@@ -33,12 +33,18 @@ pub struct AhAttr {
 
 impl AhAttr {
     /// For an answer to a datagram: `grh` is the area of 40 bytes in front of it. Gives the sender's address too.
-    pub(super) fn of_received(pd: &Pd, grh: &[u8; GRH_AREA_LEN]) -> Result<(IpAddr, AhAttr), CreateError> {
+    pub(super) fn of_received(
+        pd: &Pd,
+        grh: &[u8; GRH_AREA_LEN],
+        vlan: Option<u16>,
+    ) -> Result<(IpAddr, AhAttr), CreateError> {
         let area = GrhArea::read(grh).ok_or(CreateError::NoGrh)?;
         let gid_type = if area.network == Network::V1 { RoceVersion::V1 } else { RoceVersion::V2 };
-        let own = pd.device().gid_index_of_type(area.dst, gid_type);
-        // What came to a group is answered from the address that the route names.
-        if own.is_none() && !area.dst.is_multicast() {
+        let device = pd.device();
+        let own = device.gid_index_on(area.dst, gid_type, vlan);
+        // What came to a group is answered from an address of its link that leads to the sender.
+        let own = own.or_else(|| device.gid_index_towards(area.src.ip(), gid_type, vlan));
+        if own.is_none() {
             return Err(ResolveError::NotOurs(area.dst.ip()).into());
         }
         let attr = AhAttr {
@@ -71,8 +77,10 @@ impl Ah {
             addressing.udp_sport = wire::udp_sport_of_flow_label(addressing.flow_label);
         }
         let template = HeaderTemplate::new(&addressing)?;
-        let handle = AddressHandle { pd: pd.id(), dgid: addressing.dst, template };
-        Ok(Ah { handle: Arc::new(handle), _pd: pd.clone() })
+        let handle = Arc::new(AddressHandle::new(pd.id(), addressing.dst, template));
+        let vlan = addressing.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0);
+        pd.device().port.note_handle(&handle, (addressing.src, addressing.version, vlan));
+        Ok(Ah { handle, _pd: pd.clone() })
     }
 
     /// Where it leads.

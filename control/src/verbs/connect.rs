@@ -1,7 +1,8 @@
 //! Connecting a queue pair: what two ends tell each other, and the moves that follow from it.
 
 use super::{Device, Qp, gid_type};
-use crate::error::QpError;
+use crate::endpoint::{Destination, PathRequest};
+use crate::error::{QpError, ResolveError};
 use engine::{Access, QpAttr, QpAttrMask as Mask, QpState, QpType};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -31,7 +32,8 @@ pub struct QpInfo {
 /// How to connect. The defaults suit a LAN.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// Index of our GID; by default [`Device::default_gid_index`]. It must be the one that the peer was told.
+    /// Index of our GID; it must be the one that the peer was told. By default the one that [`Qp::info`] or [`Qp::info_towards`]
+    /// told, and if neither did, the one that leads to the peer.
     pub sgid_index: Option<usize>,
     /// Path MTU; by default the largest that both ports carry.
     pub path_mtu: Option<Mtu>,
@@ -80,10 +82,28 @@ impl Default for ConnectOptions {
 const DEFAULT_QKEY: QKey = QKey::new(0x1111_1111);
 
 impl Qp {
-    /// What to tell the peer. `options` are those that [`connect`](Self::connect) will be called with.
+    /// What to tell a peer of which nothing is known. `options` are those that [`connect`](Self::connect) will be called with. Where
+    /// they name no GID, it is the one of the path that was found before, or [`Device::default_gid_index`].
     pub fn info(&self, options: &ConnectOptions) -> QpInfo {
+        let chosen = options.sgid_index.or_else(|| self.sgid_index());
+        self.info_of(chosen.unwrap_or_else(|| self.pd().device().default_gid_index()), options)
+    }
+
+    /// What to tell a peer at an address: where `options` name no GID, that of ours which leads there.
+    ///
+    /// Errors: no GID does, or not the one that `options` name; the words say which would.
+    pub fn info_towards(
+        &self,
+        peer: impl Into<Destination>,
+        options: &ConnectOptions,
+    ) -> Result<QpInfo, ResolveError> {
+        let request = PathRequest { sgid_index: options.sgid_index, ..PathRequest::to(peer) };
+        Ok(self.info_of(self.pd().device().gid_index_for(&request)?, options))
+    }
+
+    fn info_of(&self, index: usize, options: &ConnectOptions) -> QpInfo {
         let device = self.pd().device();
-        let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
+        self.set_sgid_index(index);
         // An index that does not exist is refused by `connect`; until then the port's own address stands in.
         let entry = device.gid(index).or_else(|| device.gid(0));
         let gid = entry.map_or(Gid::UNSPECIFIED, |entry| entry.gid);
@@ -133,10 +153,16 @@ impl Qp {
     /// INIT → RTR: from now on the peer's requests are executed.
     pub fn to_rtr(&self, peer: &QpInfo, options: &ConnectOptions) -> Result<(), QpError> {
         let device = self.pd().device();
-        let index = options.sgid_index.unwrap_or_else(|| device.default_gid_index());
         let dest_qpn = number(peer.qpn, "queue pair number")?;
-        same_gid_type(device, index, peer)?;
-        let mut path = device.resolve(peer.gid, Some(index))?;
+        let chosen = options.sgid_index.or_else(|| self.sgid_index());
+        if let Some(index) = chosen {
+            same_gid_type(device, index, peer)?;
+        }
+        let request =
+            PathRequest { sgid_index: chosen, gid_type: peer.gid_type, ..PathRequest::to(peer.gid) };
+        let found = device.find_path(&request)?;
+        self.set_sgid_index(found.gid_index);
+        let mut path = found.addressing;
         path.udp_sport = wire::udp_sport(0, self.qpn(), dest_qpn);
         path.traffic_class = options.traffic_class.unwrap_or(path.traffic_class);
         let attr = QpAttr {

@@ -2,8 +2,8 @@
 
 use super::{CompChannel, Cq, DeviceAttr, Pd, PortAttr, Xrcd};
 use crate::endpoint::{EndpointCore, PathRequest, PortCore, ResolvedPath};
-use crate::error::{CreateError, ResolveError};
-use crate::net::{GidEntry, Prefix};
+use crate::error::{AddressError, CreateError, ResolveError};
+use crate::net::{GidEntry, Prefix, Scope, Want};
 use crate::stats::PortStats;
 use dpdk::PortError;
 use engine::AsyncEvent;
@@ -11,7 +11,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Addressing, Gid, RoceVersion};
-use worker::CallError;
 
 /// A device. Clones are the same device.
 #[derive(Clone)]
@@ -86,13 +85,19 @@ impl Device {
         self.port.network.lock().gids().index_of_type(gid, gid_type)
     }
 
-    /// The GID to use when nothing else is said: the first IPv4 address, else the first IPv6 address that is not
+    /// The index of a GID of ours of a type, on the link of a VLAN (`None`: untagged).
+    pub fn gid_index_on(&self, gid: Gid, gid_type: RoceVersion, vlan: Option<u16>) -> Option<usize> {
+        self.port.network.lock().gids().index_on(gid, gid_type, vlan)
+    }
+
+    /// The GID to use when nothing else is said, no peer either, on the port's own link: the first IPv4 address, else the first IPv6 address that is not
     /// link-local, else the link-local one.
     pub fn default_gid_index(&self) -> usize {
-        let interface = self.port.network.lock();
-        let gid_type = interface.gids().default_type();
+        let stack = self.port.network.lock();
+        let (gid_type, own) = (stack.gids().default_type(), stack.own().vlan());
         let find = |fits: &dyn Fn(&GidEntry) -> bool| {
-            interface.gids().iter().find(|(_, entry)| entry.gid_type == gid_type && fits(entry))
+            let wanted = |entry: &GidEntry| entry.gid_type == gid_type && entry.vlan == own && fits(entry);
+            stack.gids().iter().find(|(_, entry)| wanted(entry))
         };
         let best = find(&|entry| entry.gid.is_v4())
             .or_else(|| find(&|entry| !entry.gid.is_link_local()))
@@ -100,23 +105,35 @@ impl Device {
         best.map_or(0, |(index, _)| index)
     }
 
-    /// Adds an address to the port: it answers for it, and has a GID for it, whose index is the result.
-    pub fn add_address(&self, address: Prefix) -> Result<usize, CallError> {
-        let index = {
-            let mut interface = self.port.network.lock();
-            let index = interface.add_address(address);
-            self.port.send_waiting(&mut interface);
-            index
-        };
-        self.port.publish_addresses()?;
-        Ok(index)
+    /// Adds an address to the port's own link: it answers for it, tells the link of it, and has a GID for it, whose index is
+    /// the result. An event names the index. An address that is there keeps its index, and takes the new prefix.
+    pub fn add_address(&self, address: Prefix) -> Result<usize, AddressError> {
+        self.add_address_on(self.port.facts.vlan, address)
     }
 
-    /// Removes an address; false if the port does not have it. Connections that use it break.
-    pub fn remove_address(&self, address: IpAddr) -> Result<bool, CallError> {
-        let found = self.port.network.lock().remove_address(address);
-        self.port.publish_addresses()?;
-        Ok(found)
+    /// Adds an address to the link of a VLAN.
+    pub fn add_address_on(&self, vlan: Option<u16>, address: Prefix) -> Result<usize, AddressError> {
+        self.port.add_address(vlan, address)
+    }
+
+    /// Removes an address from the port's own link; false if it is not there. Queue pairs that are connected from it go to
+    /// ERROR: their requests are flushed, and [`EventKind::QpFatal`](crate::EventKind::QpFatal) names each. Datagrams by address handles that
+    /// send from it end with an error.
+    pub fn remove_address(&self, address: IpAddr) -> Result<bool, AddressError> {
+        self.remove_address_on(self.port.facts.vlan, address)
+    }
+
+    /// Removes an address from the link of a VLAN.
+    pub fn remove_address_on(&self, vlan: Option<u16>, address: IpAddr) -> Result<bool, AddressError> {
+        self.port.remove_address(vlan, address)
+    }
+
+    /// The index of the GID to send from, by route, family, link and type; or whether the one that the request names can. Asks
+    /// nobody.
+    ///
+    /// Errors: none leads there, or not that one; the words say which would, and why.
+    pub fn gid_index_for(&self, request: &PathRequest) -> Result<usize, ResolveError> {
+        self.port.choose(&self.port.network.lock(), request).map(|choice| choice.index)
     }
 
     /// The headers for packets to `destination`: route, source GID, and the MAC of the next hop, which is asked for on the
@@ -148,6 +165,18 @@ impl Device {
         done: impl FnOnce(Result<ResolvedPath, ResolveError>) + Send + 'static,
     ) -> Option<Result<ResolvedPath, ResolveError>> {
         self.port.resolve_then(request, Box::new(done))
+    }
+
+    /// The index of the GID that leads to a peer on one link.
+    pub(crate) fn gid_index_towards(
+        &self,
+        peer: IpAddr,
+        gid_type: RoceVersion,
+        vlan: Option<u16>,
+    ) -> Option<usize> {
+        let want =
+            Want { destination: peer, scope: Scope::Link(vlan), index: None, gid_type: Some(gid_type) };
+        self.port.network.lock().choose(&want).ok().map(|choice| choice.index)
     }
 
     /// Allocates a protection domain.

@@ -143,7 +143,7 @@ impl Pd {
         if !completion.is_success() || !completion.has_grh {
             return Err(CreateError::NoGrh);
         }
-        let (sender, attr) = AhAttr::of_received(self, grh)?;
+        let (sender, attr) = AhAttr::of_received(self, grh, completion.vlan)?;
         Ah::with(self, sender, &attr)
     }
 }

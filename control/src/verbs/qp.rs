@@ -7,6 +7,7 @@ use engine::queue::PostError;
 use engine::{Counters, QpAttr, QpAttrMask, QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue, limits};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::{Psn, Qpn, RKey, Srqn};
 use worker::{CallError, Command, Reply};
 
@@ -17,9 +18,14 @@ pub struct Qp {
     inner: Arc<Inner>,
 }
 
+/// No GID was chosen so far.
+const NO_INDEX: usize = usize::MAX;
+
 struct Inner {
     shared: Arc<QpShared>,
     first_psn: Psn,
+    /// Index of the GID that the peer was told, or that its packets come from; [`NO_INDEX`] before that.
+    sgid_index: AtomicUsize,
     pd: Pd,
     send_cq: Cq,
     recv_cq: Cq,
@@ -73,6 +79,7 @@ impl Qp {
         let inner = Inner {
             shared,
             first_psn: crate::endpoint::starting_psn(),
+            sgid_index: AtomicUsize::new(NO_INDEX),
             pd: pd.clone(),
             send_cq: options.send_cq.clone(),
             recv_cq: options.recv_cq.clone(),
@@ -121,6 +128,15 @@ impl Qp {
     /// The PSN that [`connect`](Self::connect) begins to send with: unpredictable, chosen when the QP was made.
     pub fn first_psn(&self) -> Psn {
         self.inner.first_psn
+    }
+
+    /// Index of the GID that the peer was told of, or that a path was found from.
+    pub(super) fn sgid_index(&self) -> Option<usize> {
+        Some(self.inner.sgid_index.load(Ordering::Relaxed)).filter(|&index| index != NO_INDEX)
+    }
+
+    pub(super) fn set_sgid_index(&self, index: usize) {
+        self.inner.sgid_index.store(index, Ordering::Relaxed);
     }
 
     /// Posts a send request. From RTS on; before, the state is refused. Never blocks.
@@ -211,19 +227,30 @@ impl Qp {
         Ok(())
     }
 
-    /// Attaches a UD queue pair to a multicast group, IPv4 or IPv6: from now on it receives what is sent there, by others and
+    /// Attaches a UD queue pair to a multicast group, IPv4 or IPv6, on the port's own link: from now on it receives what is sent there, by others and
     /// by this port itself. The port joins the group with its first member. RoCE has no LIDs, so `_mlid` has no effect.
     /// Attaching twice is attaching once.
     pub fn attach_mcast(&self, group: IpAddr, _mlid: u16) -> Result<(), QpError> {
+        self.attach_mcast_on(self.port().facts.vlan, group)
+    }
+
+    /// Attaches it to a group on the link of a VLAN (`None`: untagged), where another group of the same address is another
+    /// group.
+    pub fn attach_mcast_on(&self, vlan: Option<u16>, group: IpAddr) -> Result<(), QpError> {
         if self.qp_type() != QpType::Ud {
             return Err(QpError::GroupType(self.qp_type()));
         }
-        self.port().attach_mcast(self.qpn(), group.into())
+        self.port().attach_mcast(self.qpn(), vlan, group.into())
     }
 
     /// Detaches it. What the queue pair is attached to when it goes, it is detached from.
     pub fn detach_mcast(&self, group: IpAddr, _mlid: u16) -> Result<(), QpError> {
-        self.port().detach_mcast(self.qpn(), group.into())
+        self.detach_mcast_on(self.port().facts.vlan, group)
+    }
+
+    /// Detaches it from a group on the link of a VLAN.
+    pub fn detach_mcast_on(&self, vlan: Option<u16>, group: IpAddr) -> Result<(), QpError> {
+        self.port().detach_mcast(self.qpn(), vlan, group.into())
     }
 
     /// Attributes and counters, after `ibv_query_qp`.

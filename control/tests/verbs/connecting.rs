@@ -1,6 +1,7 @@
 //! From RESET to RTS: what is checked, and what a peer may say.
 
 use crate::support::{devices, end, family};
+use rockhopper::net::WrongGid;
 use rockhopper::{
     ConnectOptions, Mtu, QpAttr, QpAttrMask, QpError, QpState, QpType, ResolveError, RingPair, SendWr,
 };
@@ -46,16 +47,16 @@ fn a_peer_that_cannot_be_is_refused_with_a_sentence() {
     assert!(refused(peer).to_string().contains("path MTU"));
     let mut peer = good.clone();
     peer.gid = "192.0.2.1".parse().unwrap();
-    assert!(matches!(refused(peer), QpError::Resolve(ResolveError::Route { .. })));
+    assert!(matches!(refused(peer), QpError::Resolve(ResolveError::Gid(WrongGid::OtherLink { .. }))));
     let mut peer = good.clone();
     peer.gid = "fd52:48::2".parse().unwrap();
-    assert!(matches!(refused(peer), QpError::Resolve(ResolveError::Family { .. })));
+    assert!(matches!(refused(peer), QpError::Resolve(ResolveError::Gid(WrongGid::Family { .. }))));
     assert_eq!(a.qp.state(), QpState::Init, "it was moved to INIT, and no further");
     a.qp.connect(&good, &options).unwrap();
     let wrong_index = ConnectOptions { sgid_index: Some(9), ..ConnectOptions::default() };
     let other = end(&b.device, QpType::Rc);
     let error = other.qp.connect(&a.qp.info(&options), &wrong_index).unwrap_err();
-    assert!(matches!(error, QpError::Resolve(ResolveError::GidIndex(9))));
+    assert!(matches!(error, QpError::Resolve(ResolveError::Gid(WrongGid::NoIndex { index: 9, .. }))));
     let ud = end(&a.device, QpType::Ud);
     assert!(matches!(ud.qp.connect(&good, &options), Err(QpError::Type(QpType::Ud))));
 }

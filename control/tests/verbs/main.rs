@@ -19,5 +19,6 @@ mod shared_receives;
 mod statistics;
 mod support;
 mod threads;
+mod vlans;
 mod windows;
 mod xrc;

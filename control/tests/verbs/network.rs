@@ -56,7 +56,7 @@ fn a_path_is_found_without_waiting_and_told_by_the_control_thread() {
     assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(Err(ResolveError::Unreachable(dead))));
     assert!(begin.elapsed() >= Duration::from_millis(50));
     let (known, ..) = ask("fe80::1%ring2", None);
-    let other = ResolveError::Scope { scope: "ring2".into(), port: "ring1".into() };
+    let other = ResolveError::Scope { scope: "ring2".into(), port: "ring1".into(), links: "ring1".into() };
     assert_eq!(known, Some(Err(other)));
 }
 
@@ -67,7 +67,8 @@ fn an_address_added_later_is_answered_and_carries_traffic() {
     let index = b.add_address(later).unwrap();
     assert_eq!(index, 3);
     let event = b.next_event(Duration::from_secs(1)).unwrap();
-    assert_eq!((event.kind, event.source), (EventKind::GidChange, EventSource::Port(1)));
+    let source = EventSource::Gid { port: 1, index: 3 };
+    assert_eq!((event.kind, event.source), (EventKind::GidChange, source));
     a.resolve(later.address(), None).unwrap();
     let theirs = ConnectOptions { sgid_index: Some(index), ..ConnectOptions::default() };
     let (left, right) = (crate::support::end(&a, QpType::Rc), crate::support::end(&b, QpType::Rc));

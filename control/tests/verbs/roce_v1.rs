@@ -1,6 +1,7 @@
 //! RoCE v1 as a type of GID.
 
 use crate::support::{ALL, Pair, bytes, devices, pattern};
+use rockhopper::net::WrongGid;
 use rockhopper::{
     AhAttr, Config, ConnectOptions, Endpoint, QKey, QpError, QpInfo, QpState, QpType, RecvWr, ResolveError,
     RingPair, RoceVersion, SendWr,
@@ -86,7 +87,7 @@ fn the_way_of_v1_stays_on_the_link_and_asks_nobody_for_link_local_macs() {
     assert_eq!(a.stats().network["neighbour_solicited"], asked);
     assert_eq!(a.resolve(link_local, Some(1)).unwrap().hop_limit, 64);
     let far = "10.99.0.1".parse().unwrap();
-    assert!(matches!(a.resolve(far, Some(2)), Err(ResolveError::Route { .. })));
+    assert!(matches!(a.resolve(far, Some(2)), Err(ResolveError::Gid(WrongGid::OtherLink { .. }))));
 }
 
 /// Beyond a gateway there is no RoCE v1, whatever the gateway's address; v2 goes there.

@@ -12,7 +12,7 @@ use crate::queue::RecvQueue;
 use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
 use std::sync::Arc;
-use wire::{Qpn, Srqn};
+use wire::{Gid, Mac, Network, Qpn, Srqn};
 
 /// Capacities, fixed when the engine is made.
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +170,46 @@ impl<M: Memory> Engine<M> {
             result.map(|()| qp.state)
         });
         state.unwrap_or(Err(ModifyError::UnknownQp(qpn)))
+    }
+
+    /// Takes up to `most` QPs with a path to ERROR that `is_stray` names by VLAN (0 for none), source GID and network: an event
+    /// tells of each ([`crate::EventKind::QpFatal`]). How many it were.
+    pub fn break_qps(
+        &mut self,
+        now: Nanos,
+        most: usize,
+        is_stray: impl Fn(u16, Gid, Network) -> bool,
+    ) -> usize {
+        let mut broken = 0;
+        for slot in 0..self.qps.len() as u32 {
+            if broken == most {
+                break;
+            }
+            broken += usize::from(self.break_slot(now, slot, &is_stray));
+        }
+        broken
+    }
+
+    /// The same for one QP; whether it was taken to ERROR.
+    pub fn break_qp(&mut self, now: Nanos, qpn: Qpn, is_stray: impl Fn(u16, Gid, Network) -> bool) -> bool {
+        self.slot_of(qpn).is_some_and(|slot| self.break_slot(now, slot, is_stray))
+    }
+
+    fn break_slot(&mut self, now: Nanos, slot: u32, is_stray: impl Fn(u16, Gid, Network) -> bool) -> bool {
+        let uses = |qp: &Qp| qp.path.as_ref().is_some_and(|path| path.is_used(&is_stray));
+        let is_stray = |qp: &Qp| qp.state != QpState::Err && uses(qp);
+        let stray = self.qps[slot as usize].as_deref().is_some_and(is_stray);
+        if stray {
+            self.with_qp(now, slot, |qp, ctx| qp.break_path(ctx));
+        }
+        stray
+    }
+
+    /// Has up to `most` QPs send to another MAC whose packets, by VLAN (0 for none) and peer, go by the hop that is there now.
+    /// QPs that send there already do not count. How many it were.
+    pub fn redirect(&mut self, mac: Mac, most: usize, leads: impl Fn(u16, Gid) -> bool) -> usize {
+        let led = self.qps.iter_mut().filter_map(|qp| qp.as_deref_mut());
+        led.filter_map(|qp| qp.redirect(mac, &leads).then_some(())).take(most).count()
     }
 
     /// A QP, to look at.

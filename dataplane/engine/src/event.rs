@@ -45,6 +45,13 @@ pub enum EventSource {
     Srq(u32),
     /// A port, by its number.
     Port(u16),
+    /// A GID.
+    Gid {
+        /// The port's number.
+        port: u16,
+        /// Index in its table.
+        index: u16,
+    },
 }
 
 /// One asynchronous event.

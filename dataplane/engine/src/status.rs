@@ -106,6 +106,8 @@ pub struct Cqe {
     pub src_qp: Qpn,
     /// UD: the receive buffer begins with the 40-byte GRH area.
     pub has_grh: bool,
+    /// UD: the VLAN that the packet came in.
+    pub vlan: Option<u16>,
     /// The sender asked for a solicited event.
     pub solicited: bool,
     /// Our own finer reason for an error (a [`Fault`](crate::fault::Fault) number), 0 when there is none.
@@ -126,6 +128,7 @@ impl Cqe {
             srqn: None,
             src_qp: Qpn::new(0),
             has_grh: false,
+            vlan: None,
             solicited: false,
             vendor_err: 0,
         }

@@ -6,6 +6,7 @@ use crate::mw::{Binding, MemoryWindow};
 use crate::placement::{FlushLevel, Placement};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wire::{Gid, HeaderTemplate, LKey, QKey, Qpn, RKey};
 
 /// A piece of local memory.
@@ -53,7 +54,7 @@ pub struct Remote {
 }
 
 /// Where a UD message goes: the address vector of verbs' AH, with its frame headers ready.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AddressHandle {
     /// Protection domain the handle was made in.
     pub pd: crate::mr::PdId,
@@ -62,6 +63,24 @@ pub struct AddressHandle {
     /// Ethernet, IP and UDP headers. A UDP source port of 0 stands for that of the QP that sends by the handle
     /// ([`wire::udp_sport_of_qpn`]).
     pub template: HeaderTemplate,
+    withdrawn: AtomicBool,
+}
+
+impl AddressHandle {
+    /// A handle of a protection domain.
+    pub fn new(pd: crate::mr::PdId, dgid: Gid, template: HeaderTemplate) -> AddressHandle {
+        AddressHandle { pd, dgid, template, withdrawn: AtomicBool::new(false) }
+    }
+
+    /// The GID that it sends from is gone. Requests by it that are taken from now on end with an error.
+    pub fn withdraw(&self) {
+        self.withdrawn.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was [withdrawn](Self::withdraw).
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn.load(Ordering::Relaxed)
+    }
 }
 
 /// What to do.

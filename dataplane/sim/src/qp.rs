@@ -177,7 +177,7 @@ impl World {
     pub fn address_handle(&self, from: EndpointId, to: EndpointId, options: &Options) -> Arc<AddressHandle> {
         let addressing = Addressing { udp_sport: 0xC000, ..self.addressing(from, to, options) };
         let template = HeaderTemplate::new(&addressing).expect("addresses of one family");
-        Arc::new(AddressHandle { pd: PD, dgid: addressing.dst, template })
+        Arc::new(AddressHandle::new(PD, addressing.dst, template))
     }
 
     /// Random, and often near the end of the space: sequence numbers must wrap in many runs.

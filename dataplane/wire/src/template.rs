@@ -177,6 +177,28 @@ impl HeaderTemplate {
         }
     }
 
+    /// The VLAN in the tag; 0 when there is none.
+    pub fn vid(&self) -> u16 {
+        if usize::from(self.l3) == EthernetHeader::MAX_LEN {
+            Vlan::from_tci(u16::from_be_bytes([self.bytes[14], self.bytes[15]])).vid
+        } else {
+            0
+        }
+    }
+
+    /// The destination MAC.
+    pub fn dmac(&self) -> Mac {
+        let [a, b, c, d, e, f, ..] = self.bytes;
+        Mac([a, b, c, d, e, f])
+    }
+
+    /// The same headers to another station on the link. No checksum covers MACs.
+    pub fn with_dmac(&self, dmac: Mac) -> HeaderTemplate {
+        let mut changed = *self;
+        changed.bytes[..6].copy_from_slice(&dmac.0);
+        changed
+    }
+
     /// The UDP source port; 0 for RoCE v1.
     pub fn udp_sport(&self) -> u16 {
         let at = self.udp();

@@ -5,10 +5,11 @@ use crate::counters::LaneCounters;
 use engine::engine::AddQpError;
 use engine::qp::ModifyError;
 use engine::{Counters, MemoryRegion, MemoryWindow, QpAttr, QpAttrMask, QpInit, QpState, RecvQueue};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::SyncSender;
-use wire::{Gid, Mtu, Qpn, Srqn};
+use wire::{Gid, Mac, Mtu, Qpn, Srqn};
 
 /// A request to a worker. `lane` counts the worker's lanes in the order it was given them.
 #[derive(Debug)]
@@ -108,18 +109,40 @@ pub enum Command {
         /// To which of the port's workers.
         to: usize,
     },
-    /// Replaces the addresses that frames are accepted for; a lane begins without any. Reply: `Done`.
+    /// Replaces the addresses that frames are accepted for, and that connected QPs may send from; a lane begins without any. QPs
+    /// whose address is gone hear nothing more, and are ended by [`BreakStrays`](Self::BreakStrays). Reply: `Done`.
     SetAddresses {
         /// Which lane.
         lane: usize,
         /// The addresses.
         addresses: Box<AddressSet>,
     },
+    /// Takes QPs to ERROR whose GID is not one of the lane's addresses, each with an event ([`engine::EventKind::QpFatal`]).
+    /// Reply: `Count`, of how many; ask again while it is `most`.
+    BreakStrays {
+        /// Which lane.
+        lane: usize,
+        /// At most so many.
+        most: usize,
+    },
+    /// Has connected QPs follow a next hop that is at another MAC now. Reply: `Count`, of how many; ask again while it is `most`.
+    Redirect {
+        /// Which lane.
+        lane: usize,
+        /// Which QPs.
+        whom: Box<Whom>,
+        /// The MAC to send to.
+        mac: Mac,
+        /// At most so many.
+        most: usize,
+    },
     /// Attaches a UD QP of the port, wherever it lives, to a multicast group; every worker of the port is told. Reply:
     /// `Done`, attached before or not.
     AttachMcast {
         /// Which lane.
         lane: usize,
+        /// The VLAN of the link that the group is on; 0 for untagged.
+        vid: u16,
         /// The group.
         group: Gid,
         /// The member.
@@ -129,6 +152,8 @@ pub enum Command {
     DetachMcast {
         /// Which lane.
         lane: usize,
+        /// The VLAN of the link that the group is on; 0 for untagged.
+        vid: u16,
         /// The group.
         group: Gid,
         /// The member.
@@ -153,6 +178,8 @@ pub enum Reply {
     State(QpState),
     /// A QP as it is.
     Qp(Box<QpSnapshot>),
+    /// So many.
+    Count(usize),
     /// A lane's counters.
     Counters(Box<LaneCounters>),
 }
@@ -187,6 +214,14 @@ pub enum CallError {
     /// The port has no such worker, or too many QPs are on their way to it.
     #[error("worker {0} cannot take the QP")]
     NoPlace(usize),
+    /// No QP sends from a GID that the port does not have.
+    #[error("{gid} is not an address of this port{}; add it first, or use another GID", in_vlan(*.vid))]
+    NotOurGid {
+        /// The GID.
+        gid: IpAddr,
+        /// The VLAN; 0 for none.
+        vid: u16,
+    },
     /// The path MTU is more than the lane's buffers hold.
     #[error("a path MTU of {asked} is over the port's {max}")]
     Mtu {
@@ -201,6 +236,48 @@ pub enum CallError {
     /// The QP was not modified.
     #[error(transparent)]
     Modify(#[from] ModifyError),
+}
+
+fn in_vlan(vid: u16) -> String {
+    if vid == 0 { String::new() } else { format!(" in VLAN {vid}") }
+}
+
+/// QPs by whom their packets go to first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whom {
+    /// The VLAN; 0 for untagged.
+    pub vid: u16,
+    /// The next hop.
+    pub hop: Hop,
+}
+
+/// A next hop, by the peers that it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// The peer itself.
+    Host(Gid),
+    /// A gateway: all peers of a family that are in none of the link's own networks.
+    Gateway {
+        /// IPv4, or IPv6.
+        v4: bool,
+        /// The link's networks: addresses and the bits of theirs that count.
+        except: Vec<(Gid, u8)>,
+    },
+}
+
+impl Whom {
+    /// Whether packets to `peer` in this VLAN go by the hop.
+    pub fn leads_to(&self, vid: u16, peer: Gid) -> bool {
+        let inside = |(net, bits): &(Gid, u8)| {
+            let different = u128::from_be_bytes(net.0) ^ u128::from_be_bytes(peer.0);
+            different.leading_zeros() >= u32::from(*bits)
+        };
+        self.vid == vid
+            && match &self.hop {
+                Hop::Host(host) => *host == peer,
+                Hop::Gateway { v4, except } => peer.is_v4() == *v4 && !except.iter().any(inside),
+            }
+    }
 }
 
 /// Result of a command.

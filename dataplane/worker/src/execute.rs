@@ -5,7 +5,7 @@ use crate::lane::Lane;
 use crate::worker::Worker;
 use engine::{Nanos, QpAttr, QpAttrMask, QpInit};
 use std::sync::Arc;
-use wire::Qpn;
+use wire::{Addressing, Qpn};
 
 impl Worker {
     pub(crate) fn execute(&mut self, command: Command) -> Outcome {
@@ -27,8 +27,15 @@ impl Worker {
             Command::DestroyQp { lane, qpn } => self.lane(lane)?.destroy_qp(now, qpn)?,
             Command::MoveQp { lane, qpn, to } => self.lane(lane)?.move_qp(qpn, to)?,
             Command::SetAddresses { lane, addresses } => self.lane(lane)?.addresses = *addresses,
-            Command::AttachMcast { lane, group, qpn } => self.lane(lane)?.groups.attach(group, qpn),
-            Command::DetachMcast { lane, group, qpn } => self.lane(lane)?.groups.detach(group, qpn),
+            Command::AttachMcast { lane, vid, group, qpn } => self.lane(lane)?.groups.attach(vid, group, qpn),
+            Command::DetachMcast { lane, vid, group, qpn } => self.lane(lane)?.groups.detach(vid, group, qpn),
+            Command::BreakStrays { lane, most } => {
+                return Ok(Reply::Count(self.lane(lane)?.break_strays(now, most)));
+            }
+            Command::Redirect { lane, whom, mac, most } => {
+                let leads = |vid, peer| whom.leads_to(vid, peer);
+                return Ok(Reply::Count(self.lane(lane)?.engine.redirect(mac, most, leads)));
+            }
             Command::Counters { lane } => return Ok(Reply::Counters(Box::new(self.lane(lane)?.snapshot()))),
             Command::Stop => self.flush(),
         }
@@ -55,6 +62,9 @@ impl Lane {
 
     fn modify_qp(&mut self, now: Nanos, qpn: Qpn, attr: &QpAttr, mask: QpAttrMask) -> Outcome {
         self.at_home(now, qpn)?;
+        if let Some(path) = attr.path.filter(|_| mask.contains(QpAttrMask::AV)) {
+            self.check_source(&path)?;
+        }
         Ok(Reply::State(self.engine.modify_qp(now, qpn, attr, mask)?))
     }
 
@@ -64,6 +74,23 @@ impl Lane {
             reply = self.modify_qp(now, qpn, attr, *mask)?;
         }
         Ok(reply)
+    }
+
+    /// rocev2 facts, wire 13: a source GID is one of the table. Families that do not go together are the engine's to refuse.
+    fn check_source(&self, path: &Addressing) -> Result<(), CallError> {
+        let vid = path.vlan.map_or(0, |tag| tag.vid);
+        match path.network() {
+            Ok(network) if !self.addresses.has(vid, path.src, network) => {
+                Err(CallError::NotOurGid { gid: path.src.ip(), vid })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes QPs to ERROR whose GID is not ours any more; how many.
+    fn break_strays(&mut self, now: Nanos, most: usize) -> usize {
+        let Lane { engine, addresses, .. } = self;
+        engine.break_qps(now, most, |vid, gid, network| !addresses.has(vid, gid, network))
     }
 
     fn query_qp(&mut self, now: Nanos, qpn: Qpn) -> Outcome {

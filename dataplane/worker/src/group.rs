@@ -5,6 +5,7 @@
 //! every attached QP gets it, after P_Key and Q_Key checks). What the port itself sends to a group is looped to its
 //! members too.
 
+use crate::address::{LinkAddresses, vid};
 use crate::counters::Drop;
 use crate::directory::MAX_WORKERS;
 use crate::handoff::Parcel;
@@ -15,58 +16,59 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use wire::{Frame, Gid, Network, Qpn};
 
-/// The members of each group, of all workers of the port.
+/// The members of each group on each link, named by its VLAN (0: untagged), of all workers of the port.
 #[derive(Debug, Default)]
-pub(crate) struct Groups(HashMap<Gid, Arc<[Qpn]>>);
+pub(crate) struct Groups(HashMap<(u16, Gid), Arc<[Qpn]>>);
 
 impl Groups {
     #[inline]
-    pub fn has(&self, group: Gid) -> bool {
-        !self.0.is_empty() && self.0.contains_key(&group)
+    pub fn has(&self, vid: u16, group: Gid) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&(vid, group))
     }
 
     /// Adds a member; one that is there already stays one.
-    pub fn attach(&mut self, group: Gid, qpn: Qpn) {
-        let members = self.0.get(&group).map_or(&[][..], |members| members);
+    pub fn attach(&mut self, vid: u16, group: Gid, qpn: Qpn) {
+        let members = self.0.get(&(vid, group)).map_or(&[][..], |members| members);
         if !members.contains(&qpn) {
             let more = members.iter().copied().chain([qpn]).collect();
-            self.0.insert(group, more);
+            self.0.insert((vid, group), more);
         }
     }
 
     /// Removes a member, and the group with its last one.
-    pub fn detach(&mut self, group: Gid, qpn: Qpn) {
-        let Some(members) = self.0.get(&group) else { return };
+    pub fn detach(&mut self, vid: u16, group: Gid, qpn: Qpn) {
+        let Some(members) = self.0.get(&(vid, group)) else { return };
         let fewer: Arc<[Qpn]> = members.iter().copied().filter(|&member| member != qpn).collect();
         if fewer.is_empty() {
-            self.0.remove(&group);
+            self.0.remove(&(vid, group));
         } else {
-            self.0.insert(group, fewer);
+            self.0.insert((vid, group), fewer);
         }
     }
 
-    fn members(&self, group: Gid) -> Option<Arc<[Qpn]>> {
-        self.0.get(&group).cloned()
+    fn members(&self, frame: &Frame) -> Option<Arc<[Qpn]>> {
+        self.0.get(&(vid(frame), frame.dst)).cloned()
     }
 }
 
 impl Lane {
-    /// Whether a good frame to a group is for somebody here.
+    /// Whether a good frame to a group is for somebody here. Gives the link.
     #[inline]
-    pub(crate) fn admit_group(&self, frame: &Frame) -> Result<(), Drop> {
-        let v1 = frame.network == Network::V1 && self.addresses.v1_gids.is_empty();
+    pub(crate) fn admit_group(&self, frame: &Frame) -> Result<&LinkAddresses, Drop> {
+        let link = self.addresses.link(vid(frame)).ok_or(Drop::OtherVlan)?;
+        let v1 = frame.network == Network::V1 && link.v1_gids.is_empty();
         if v1 || !(frame.dmac.is_multicast() || self.addresses.macs.contains(&frame.dmac)) {
             return Err(Drop::NotOurAddress);
         }
         if frame.bth.dest_qpn != Qpn::MULTICAST {
             return Err(Drop::GroupQpn);
         }
-        if self.groups.has(frame.dst) { Ok(()) } else { Err(Drop::GroupNotAttached) }
+        if self.groups.has(link.vlan, frame.dst) { Ok(link) } else { Err(Drop::GroupNotAttached) }
     }
 
     /// A packet to a group that came to this worker: a copy for every member.
     pub(crate) fn deliver_group(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
-        let Some(members) = self.groups.members(frame.dst) else { return };
+        let Some(members) = self.groups.members(frame) else { return };
         let mut elsewhere = [false; MAX_WORKERS];
         for &qpn in members.iter() {
             match self.link.home(qpn).filter(|&home| home != self.index) {
@@ -82,7 +84,7 @@ impl Lane {
 
     /// A packet to a group that another worker sent here: for the members that live here.
     pub(crate) fn deliver_handed_group(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
-        let Some(members) = self.groups.members(frame.dst) else { return };
+        let Some(members) = self.groups.members(frame) else { return };
         for &qpn in members.iter() {
             if self.link.home(qpn) == Some(self.index) {
                 self.deliver_member(now, mbuf, frame, qpn);

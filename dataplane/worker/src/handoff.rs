@@ -284,6 +284,9 @@ impl Lane {
             Ok(()) => {
                 self.posters.insert(qpn.value(), shared);
                 self.counters.traffic.moved_in += 1;
+                // Its GID may have gone while it was on its way, where nobody looked for it.
+                let Lane { engine, addresses, .. } = self;
+                engine.break_qp(now, qpn, |vid, gid, network| !addresses.has(vid, gid, network));
             }
             // No room here: back to where there was some a moment ago.
             Err((qp, _)) => self.dispatch(qp, shared, from),

@@ -51,8 +51,8 @@ mod tx;
 mod waker;
 mod worker;
 
-pub use address::AddressSet;
-pub use command::{CallError, Command, QpSnapshot, Reply};
+pub use address::{AddressSet, LinkAddresses};
+pub use command::{CallError, Command, Hop, QpSnapshot, Reply, Whom};
 pub use config::{LaneConfig, PollMode, SetupError, WorkerConfig};
 pub use counters::{Drop, LaneCounters, Traffic};
 pub use driven::DrivenWorker;

@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
 use engine::{Nanos, Payload, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN, Qpn};
+use wire::{Frame, FrameError, HEAD_LEN, Qpn, Vlan};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -91,7 +91,7 @@ impl Lane {
                     self.counters.count_frame_error(reason);
                     if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
                 }
-                Ok(frame) => match self.admit(mbuf, &frame, origin) {
+                Ok(frame) => match self.admit(&frame, origin) {
                     Err(reason) => {
                         self.counters.count_drop(reason);
                         Fate::Dropped
@@ -108,16 +108,14 @@ impl Lane {
 
     /// Whether a good frame is for us.
     #[inline]
-    fn admit(&self, mbuf: &Mbuf, frame: &Frame, origin: Origin) -> Result<(), Drop> {
-        if frame.dst.is_multicast() {
-            self.admit_group(frame)?;
-        } else {
-            self.addresses.admits(frame)?;
+    fn admit(&self, frame: &Frame, origin: Origin) -> Result<(), Drop> {
+        let link =
+            if frame.dst.is_multicast() { self.admit_group(frame)? } else { self.addresses.admits(frame)? };
+        // Nobody on the wire has our addresses, so that what a QP hears from a QP of this port really comes from there.
+        if origin == Origin::Wire && link.has(frame.src, frame.network) {
+            return Err(Drop::OwnSource);
         }
-        match origin {
-            Origin::Wire => self.addresses.admits_from_wire(frame, mbuf.stripped_vlan()),
-            Origin::Own => Ok(()),
-        }
+        Ok(())
     }
 
     /// A QP that lives nowhere is the engine's to count; one that is awaited has frames waiting before this one.
@@ -184,7 +182,7 @@ impl Lane {
 fn check(mbuf: &Mbuf) -> Result<Frame, FrameError> {
     let mut scratch = [0; HEAD_LEN];
     let head = head(mbuf, &mut scratch);
-    let frame = Frame::parse(head, mbuf.pkt_len())?;
+    let frame = with_tag(mbuf, Frame::parse(head, mbuf.pkt_len())?);
     if mbuf.l4_checksum() != Checksum::Good {
         frame.verify_udp_checksum(mbuf.segments())?;
     }
@@ -195,7 +193,18 @@ fn check(mbuf: &Mbuf) -> Result<Frame, FrameError> {
 /// Parses a frame that another worker has checked.
 pub(crate) fn parse_again(mbuf: &Mbuf) -> Result<Frame, FrameError> {
     let mut scratch = [0; HEAD_LEN];
-    Frame::parse(head(mbuf, &mut scratch), mbuf.pkt_len())
+    Frame::parse(head(mbuf, &mut scratch), mbuf.pkt_len()).map(|frame| with_tag(mbuf, frame))
+}
+
+/// A tag that the NIC took off is one that the frame has.
+#[inline]
+fn with_tag(mbuf: &Mbuf, mut frame: Frame) -> Frame {
+    if frame.vlan.is_none()
+        && let Some(tci) = mbuf.stripped_vlan()
+    {
+        frame.vlan = Some(Vlan::from_tci(tci));
+    }
+    frame
 }
 
 /// The frame's beginning in one piece: where it lies, or in `scratch` when its first segment is too short.

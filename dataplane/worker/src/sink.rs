@@ -54,7 +54,7 @@ impl BurstSink<'_> {
     fn way(&self, template: &HeaderTemplate) -> Way {
         match template.reach() {
             Reach::Own => Way::Own,
-            Reach::Group if self.groups.has(template.dst()) => Way::Both,
+            Reach::Group if self.groups.has(template.vid(), template.dst()) => Way::Both,
             Reach::Wire | Reach::Group => Way::Wire,
         }
     }

@@ -6,7 +6,7 @@ use common::junk::{bent, write_by};
 use common::qp::{PSN, TestMr, TestQp};
 use common::raw::{WRITE_ONLY, roce, way};
 use common::{Driven, Endpoint, Place, Shape, Side, settle, sides};
-use engine::QpType;
+use engine::{DropReason, QpType};
 use wire::{Bth, ExtHeaders, FrameError, Gid, Mac, Mtu, Psn, Qpn, Reth};
 use worker::{AddressSet, Command, Drop};
 
@@ -93,14 +93,16 @@ fn frames_of_another_vlan_are_counted() {
         (0, &tagged_0, 4),
     ] {
         let mut addresses = AddressSet::new(&[peer.peer.mac], &[peer.peer.gid]).unwrap();
-        addresses.vlan = vlan;
+        addresses.own.vlan = vlan;
         let command = Command::SetAddresses { lane: 0, addresses: Box::new(addresses) };
         common::done(driven.end.handles[0].call(command));
         peer.send(0, std::slice::from_ref(frame));
         settle(&[&driven]);
         assert_eq!(driven.end.counters(0).dropped(Drop::OtherVlan), dropped, "VLAN {vlan}");
     }
-    assert_eq!(peer.receive(0).len(), 3, "each of the others was answered");
+    assert_eq!(peer.receive(0).len(), 2, "what is of the QP's VLAN, which is none, was answered");
+    let of_qp = driven.end.query(0, QPN).counters;
+    assert_eq!(of_qp.dropped(DropReason::WrongAddress), 1, "in VLAN 7 the same addresses are others'");
 }
 
 #[test]

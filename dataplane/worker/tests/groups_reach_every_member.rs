@@ -27,7 +27,7 @@ fn command(driven: &Driven, make: impl Fn() -> Command) {
 }
 
 fn attach(driven: &Driven, qpn: Qpn) {
-    command(driven, || Command::AttachMcast { lane: 0, group: GROUP, qpn });
+    command(driven, || Command::AttachMcast { lane: 0, vid: 0, group: GROUP, qpn });
 }
 
 /// The number of the n-th QP.
@@ -88,7 +88,7 @@ fn what_we_send_to_a_group_reaches_the_wire_and_our_own_members() {
     let members: Vec<TestQp> = (1..=3).map(|n| member(&driven, &mr, n as usize % 2, n, QKEY)).collect();
     let own = Addressing { src: peer.peer.gid, smac: peer.peer.mac, udp_sport: 0, ..to_group(&peer) };
     let template = HeaderTemplate::new(&own).unwrap();
-    let ah = Arc::new(AddressHandle { pd: PdId(1), dgid: GROUP, template });
+    let ah = Arc::new(AddressHandle::new(PdId(1), GROUP, template));
     mr.buffer.write(0, b"to all").unwrap();
     let send = |wr_id| {
         let op = SendOp::UdSend { ah: Arc::clone(&ah), remote_qpn: Qpn::MULTICAST, qkey: QKEY, imm: None };
@@ -115,7 +115,7 @@ fn what_we_send_to_a_group_reaches_the_wire_and_our_own_members() {
     peer.send(0, &sent);
     settle(&[&driven]);
     assert_eq!(driven.end.counters(0).dropped(Drop::OwnSource), 1);
-    let detach = |qpn| command(&driven, || Command::DetachMcast { lane: 0, group: GROUP, qpn });
+    let detach = |qpn| command(&driven, || Command::DetachMcast { lane: 0, vid: 0, group: GROUP, qpn });
     members.iter().for_each(|qp| detach(qp.shared.qpn()));
     send(3);
     assert_eq!((driven.end.counters(1).traffic.looped, peer.receive(1).len()), (1, 1), "none is left");

@@ -96,7 +96,7 @@ fn datagrams_to_our_own_gid_arrive() {
         b.post_recv(5, mr.sge(100, 200));
         let own = way(driven.end.at, driven.end.at);
         let template = HeaderTemplate::new(&own).unwrap();
-        let ah = Arc::new(AddressHandle { pd: PdId(1), dgid: own.dst, template });
+        let ah = Arc::new(AddressHandle::new(PdId(1), own.dst, template));
         let op = SendOp::UdSend { ah, remote_qpn: B, qkey: QKEY, imm: None };
         driven.end.post(&a, 1, op, sges(&[mr.sge(0, 12)]));
         drive(&[&driven], || !b.receives.is_empty());

@@ -373,6 +373,12 @@ impl Mbuf {
         has.then(|| self.head().get(dpdk_sys::SHIM_MBUF_VLAN_TCI))
     }
 
+    /// Marks the packet as one whose tag was removed, as a NIC does that strips tags.
+    pub fn set_stripped_vlan(&mut self, tci: u16) {
+        self.head().set(dpdk_sys::SHIM_MBUF_VLAN_TCI, tci);
+        self.head().set(dpdk_sys::SHIM_MBUF_OL_FLAGS, self.flags() | dpdk_sys::SHIM_RX_VLAN_STRIPPED);
+    }
+
     /// The NIC's word on the IPv4 header checksum.
     #[inline]
     pub fn ip_checksum(&self) -> Checksum {

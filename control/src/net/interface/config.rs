@@ -2,10 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::{Mac, RoceVersion};
+use wire::Mac;
 
 use crate::net::address::{is_host, is_station};
 use crate::net::{CacheLimits, Prefix, Router};
+
+/// Addresses of one link, its link-local one among them: what is looked through for each packet.
+pub const MAX_ADDRESSES: usize = 64;
 
 /// What an interface starts with.
 #[derive(Clone, Debug)]
@@ -19,8 +22,6 @@ pub struct Config {
     pub vlan: Option<u16>,
     /// Addresses in the order of their GIDs. The link-local address is added by itself.
     pub addresses: Vec<Prefix>,
-    /// What is spoken: every GID is there once for each. Empty means RoCE v2.
-    pub gid_types: Vec<RoceVersion>,
     /// Where IPv4 beyond the link goes.
     pub gateway_v4: Option<Ipv4Addr>,
     /// Where IPv6 beyond the link goes.
@@ -39,7 +40,6 @@ impl Config {
             mtu: 1500,
             vlan: None,
             addresses,
-            gid_types: vec![RoceVersion::V2],
             gateway_v4: None,
             gateway_v6: None,
             cache: CacheLimits::default(),
@@ -55,6 +55,10 @@ impl Config {
         if let Some(vlan) = self.vlan.filter(|vlan| !(1..=4094).contains(vlan)) {
             return Err(ConfigError::Vlan(vlan));
         }
+        // The link-local one comes by itself.
+        if self.addresses.len() >= MAX_ADDRESSES {
+            return Err(ConfigError::Addresses);
+        }
         if self.mtu < 1280 { Err(ConfigError::Mtu(self.mtu)) } else { Ok(()) }
     }
 }
@@ -68,6 +72,12 @@ pub enum ConfigError {
     /// VLANs are 1 to 4094.
     #[error("VLAN {0} does not exist: 1 to 4094, or none for untagged")]
     Vlan(u16),
+    /// Two links of one port have the same VLAN.
+    #[error("VLAN {0} is there twice: give each link of the port a VLAN of its own")]
+    SameVlan(u16),
+    /// More addresses than a link takes.
+    #[error("a link has {MAX_ADDRESSES} addresses at most, the link-local one among them: remove some")]
+    Addresses,
     /// Below 1280, the least that IPv6 allows.
     #[error("MTU {0} is too small: IPv6 needs 1280 at least")]
     Mtu(u16),

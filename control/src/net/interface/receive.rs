@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::{Gid, Mac};
+use wire::{Gid, Mac, Vlan};
 
-use super::{Event, Interface};
+use super::{Interface, LinkEvent};
 use crate::net::address::{ALL_NODES, NO_IPV4, is_host};
 use crate::net::cache::Evidence;
 use crate::net::parse::{self, ArpKind, Echo, Link, Message};
@@ -16,8 +16,9 @@ const DEFEND_INTERVAL_NS: u64 = 10 * SECOND_NS;
 
 impl Interface {
     /// Answers or takes in one frame; the error names the counter of what was not served.
-    pub(super) fn receive(&mut self, now: u64, frame: &[u8]) -> Result<(), Counter> {
-        let (link, ethertype, payload) = parse::link(frame)?;
+    pub(super) fn receive(&mut self, now: u64, frame: &[u8], stripped: Option<Vlan>) -> Result<(), Counter> {
+        let (mut link, ethertype, payload) = parse::link(frame)?;
+        link.vlan = link.vlan.or(stripped);
         self.admit(&link)?;
         match parse::message(ethertype, payload)? {
             Message::Arp { operation, sender_mac, sender, target } => {
@@ -202,7 +203,7 @@ impl Interface {
         let recent = self.defended_ns.get(&address).is_some_and(|last| now < last + DEFEND_INTERVAL_NS);
         if !recent {
             self.defended_ns.insert(address, now);
-            self.event(Event::Conflict { address, mac });
+            self.event(LinkEvent::Conflict { address, mac });
         }
         !recent
     }

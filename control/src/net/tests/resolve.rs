@@ -5,12 +5,12 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn resolved(address: &str, mac: Mac) -> Event {
-    Event::Neighbour(NeighbourEvent::Resolved { address: ip(address), mac })
+fn resolved(address: &str, mac: Mac) -> LinkEvent {
+    LinkEvent::Neighbour(NeighbourEvent::Resolved { address: ip(address), mac })
 }
 
-fn failed(address: &str) -> Event {
-    Event::Neighbour(NeighbourEvent::Failed { address: ip(address) })
+fn failed(address: &str) -> LinkEvent {
+    LinkEvent::Neighbour(NeighbourEvent::Failed { address: ip(address) })
 }
 
 /// Runs the timers until `end`; returns each frame sent with its time.
@@ -129,7 +129,7 @@ fn a_move_is_taken_in_after_the_entry_settled() {
         assert_eq!(interface.counters().get(Counter::NeighbourIgnored), 1);
         answers(&mut interface, SECOND_NS, moved);
         let changed = NeighbourEvent::Changed { address: ip(address), old: PEER, new: OTHER };
-        assert_eq!(events(&mut interface), [Event::Neighbour(changed)]);
+        assert_eq!(events(&mut interface), [LinkEvent::Neighbour(changed)]);
         assert_eq!(interface.resolve(SECOND_NS, ip(address)), Resolution::Ready(OTHER));
     }
 }
@@ -143,7 +143,7 @@ fn a_station_that_asks_us_is_believed_at_once() {
     request[22..28].copy_from_slice(&OTHER.0);
     interface.on_frame(1, &request);
     let changed = NeighbourEvent::Changed { address: ip("192.0.2.2"), old: PEER, new: OTHER };
-    assert_eq!(events(&mut interface), [Event::Neighbour(changed)]);
+    assert_eq!(events(&mut interface), [LinkEvent::Neighbour(changed)]);
     assert_eq!(interface.resolve(2, ip("192.0.2.2")), Resolution::Ready(OTHER));
 }
 

@@ -84,22 +84,22 @@ fn prefixes_are_read_and_refused() {
 
 #[test]
 fn gids_keep_their_index() {
-    let mut gids = GidTable::new(Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]), &[RoceVersion::V2]);
+    let mut gids = GidTable::new(Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]), None, &[RoceVersion::V2]);
     assert_eq!(gids.get(0).map(|entry| entry.address), Some(ip("fe80::e42:a1ff:fe10:2030")));
-    assert_eq!(gids.add(ip("192.0.2.1")), 1);
-    assert_eq!(gids.add(ip("2001:db8::1")), 2);
-    assert_eq!(gids.add(ip("::ffff:192.0.2.1")), 1, "the same GID");
+    assert_eq!(gids.add(ip("192.0.2.1"), None), [1]);
+    assert_eq!(gids.add(ip("2001:db8::1"), None), [2]);
+    assert_eq!(gids.add(ip("::ffff:192.0.2.1"), None), [1], "the same GID");
     let mapped = Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1]);
     assert_eq!(
         gids.get(1),
-        Some(GidEntry { gid: mapped, address: ip("192.0.2.1"), gid_type: RoceVersion::V2 })
+        Some(GidEntry { gid: mapped, address: ip("192.0.2.1"), gid_type: RoceVersion::V2, vlan: None })
     );
     assert_eq!(gids.index_of(mapped), Some(1));
-    assert_eq!(gids.remove(ip("192.0.2.1")), [1]);
+    assert_eq!(gids.remove(ip("192.0.2.1"), None), [1]);
     assert_eq!(gids.get(1), None);
     assert_eq!(gids.index_of_address(ip("2001:db8::1")), Some(2), "stays where it was");
-    assert_eq!(gids.add(ip("192.0.2.7")), 1, "the hole");
-    assert_eq!(gids.remove(ip("fe80::e42:a1ff:fe10:2030")), [0usize; 0], "the default stays");
+    assert_eq!(gids.add(ip("192.0.2.7"), None), [1], "the hole");
+    assert_eq!(gids.remove(ip("fe80::e42:a1ff:fe10:2030"), None), [0usize; 0], "the default stays");
     assert_eq!(gids.iter().map(|(index, _)| index).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(gids.get(3), None);
 }
@@ -123,15 +123,15 @@ fn a_configuration_that_cannot_work_is_refused() {
 #[test]
 fn a_port_that_speaks_both_has_every_gid_twice() {
     let mac = Mac([0x0c, 0x42, 0xa1, 0x10, 0x20, 0x30]);
-    let mut gids = GidTable::new(mac, &[RoceVersion::V2, RoceVersion::V1]);
-    assert_eq!(gids.add(ip("192.0.2.1")), 3, "the v2 entry");
+    let mut gids = GidTable::new(mac, None, &[RoceVersion::V2, RoceVersion::V1]);
+    assert_eq!(gids.add(ip("192.0.2.1"), None), [2, 3], "v2 last");
     let types: Vec<_> = gids.iter().map(|(_, entry)| (entry.address.is_ipv4(), entry.gid_type)).collect();
     let (v1, v2) = (RoceVersion::V1, RoceVersion::V2);
     assert_eq!(types, [(false, v1), (false, v2), (true, v1), (true, v2)]);
     assert_eq!(gids.index_of(ip("192.0.2.1").into()), Some(3));
     assert_eq!(gids.index_of_type(ip("192.0.2.1").into(), v1), Some(2));
-    assert_eq!(gids.remove(ip("192.0.2.1")), [2, 3]);
-    assert!(gids.remove(link_local(mac).into()).is_empty(), "both defaults stay");
-    let only = GidTable::new(mac, &[v1]);
+    assert_eq!(gids.remove(ip("192.0.2.1"), None), [2, 3]);
+    assert!(gids.remove(link_local(mac).into(), None).is_empty(), "both defaults stay");
+    let only = GidTable::new(mac, None, &[v1]);
     assert_eq!((only.default_type(), only.iter().count()), (v1, 1));
 }

@@ -52,14 +52,18 @@ fn state(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if takes { Ok(()) } else { Err(DropReason::WrongState) }
 }
 
-/// A connected QP hears its peer only. The UDP source port is not looked at: some peers send any.
+/// A connected QP hears its peer only, on the link that it is on: in another VLAN, the same address is somebody else's. The UDP source port is not looked at: some peers send any.
 fn addresses(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if qp.qp_type == QpType::Ud {
         return Ok(());
     }
     let frame = packet.frame;
     let ours = qp.path.as_ref().is_some_and(|path| {
-        frame.src == path.remote && frame.dst == path.local && frame.network == path.template.network()
+        let vid = frame.vlan.map_or(0, |tag| tag.vid);
+        frame.src == path.remote
+            && frame.dst == path.local
+            && frame.network == path.template.network()
+            && vid == path.vid
     });
     if ours { Ok(()) } else { Err(DropReason::WrongAddress) }
 }

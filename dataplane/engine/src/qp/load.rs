@@ -80,7 +80,7 @@ fn check(qp: &Qp, wr: &SendWr) -> Result<u32, WcStatus> {
         SendOp::Flush { .. } if len != 0 => Err(WcStatus::LocLenErr),
         op if op.awaits_response() && qp.attr.max_rd_atomic == 0 => Err(WcStatus::LocQpOpErr),
         op if op.returns_data() && matches!(wr.data, WrData::Inline(_)) => Err(WcStatus::LocQpOpErr),
-        SendOp::UdSend { ah, .. } if ah.pd != qp.pd => Err(WcStatus::LocQpOpErr),
+        SendOp::UdSend { ah, .. } if ah.pd != qp.pd || ah.is_withdrawn() => Err(WcStatus::LocQpOpErr),
         _ => Ok(len),
     }
 }

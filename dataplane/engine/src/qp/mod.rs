@@ -31,7 +31,7 @@ pub use transition::{Rule, rule};
 
 use crate::Nanos;
 use crate::counters::Counters;
-use crate::event::{EventQueue, EventSource};
+use crate::event::{EventKind, EventQueue, EventSource};
 use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, NumberMap, PdId};
 use crate::packet::{PacketSink, RxPacket};
@@ -39,7 +39,7 @@ use crate::queue::{CompletionQueue, QpShared, RecvQueue};
 use requester::Requester;
 use responder::Responder;
 use std::sync::Arc;
-use wire::{Gid, HeaderTemplate, Qpn};
+use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
 pub(crate) use admit::admit;
 
@@ -80,6 +80,8 @@ pub(crate) struct Path {
     pub local: Gid,
     /// The peer's GID: their source.
     pub remote: Gid,
+    /// The VLAN of both directions; 0 for none.
+    pub vid: u16,
 }
 
 /// What one call for a packet to send came to.
@@ -114,6 +116,13 @@ pub struct Qp {
     pub(crate) established: bool,
     /// It has bound a window of type 2, which may still be its own.
     pub(crate) has_windows: bool,
+}
+
+impl Path {
+    /// Whether it is one of those that `which` names by VLAN, source GID and network.
+    pub fn is_used(&self, which: impl Fn(u16, Gid, Network) -> bool) -> bool {
+        which(self.vid, self.local, self.template.network())
+    }
 }
 
 impl Qp {
@@ -156,6 +165,26 @@ impl Qp {
     /// What the QP counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Its GID is gone: it can neither send nor hear any more.
+    pub(crate) fn break_path<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        flush::enter_error(self, ctx);
+        ctx.events.raise(EventKind::QpFatal, self.source());
+    }
+
+    /// Sends to another station from now on, if its path goes by the one that `leads` describes. Whether that is new. Packets to
+    /// ourselves never leave.
+    pub(crate) fn redirect(&mut self, mac: Mac, leads: impl Fn(u16, Gid) -> bool) -> bool {
+        let Some(path) = &mut self.path else { return false };
+        let follows = path.template.reach() == Reach::Wire
+            && path.template.dmac() != mac
+            && leads(path.vid, path.remote);
+        if follows {
+            path.template = path.template.with_dmac(mac);
+            self.attr.path = self.attr.path.map(|known| Addressing { dmac: mac, ..known });
+        }
+        follows
     }
 
     /// As whom it uses keys.

@@ -20,11 +20,8 @@ fn wr(op: SendOp) -> SendWr {
 /// Every operation with its name and the types that have it (rocev2 facts, transport section 12).
 fn operations() -> Vec<(&'static str, SendOp, &'static [QpType])> {
     use QpType::{Rc, Uc, Ud};
-    let ah = Arc::new(AddressHandle {
-        pd: PdId(1),
-        dgid: path().dst,
-        template: HeaderTemplate::new(&path()).expect("one family"),
-    });
+    let template = HeaderTemplate::new(&path()).expect("one family");
+    let ah = Arc::new(AddressHandle::new(PdId(1), path().dst, template));
     let mr = Arc::new(MemoryRegion::fast(PdId(1), RegionId { slot: 0, generation: 0 }, 0x100, 64));
     let reg = FastReg { mr, key: RKey::new(0x100), addr: 0, len: 64, access: Access::empty() };
     vec![

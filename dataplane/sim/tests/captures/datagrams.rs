@@ -110,7 +110,7 @@ fn work_request(wr_id: u64, seen: &Seen, own: &End, offset: u64) -> SendWr {
     let to = End { gid: seen.frame.dst, mac: seen.frame.dmac, qpn: seen.frame.bth.dest_qpn };
     let template = HeaderTemplate::new(&addressing(own, &to)).expect("one family");
     let op = SendOp::UdSend {
-        ah: Arc::new(AddressHandle { pd: PdId(1), dgid: to.gid, template }),
+        ah: Arc::new(AddressHandle::new(PdId(1), to.gid, template)),
         remote_qpn: to.qpn,
         qkey: seen.ext::<Deth>().expect("a DETH").qkey,
         imm: seen.ext::<ImmDt>().map(|imm| imm.0),

@@ -9,7 +9,7 @@ use engine::{
 use memory::Buffer;
 use std::sync::Arc;
 use wire::{Addressing, LKey, Mtu, Psn, QKey, Qpn, RKey};
-use worker::{Command, QpSnapshot, Reply};
+use worker::{CallError, Command, QpSnapshot, Reply};
 
 /// First PSN of both directions: the 24 bits wrap soon.
 pub const PSN: u32 = 0xFF_FFF0;
@@ -88,6 +88,32 @@ impl Endpoint {
     /// RESET → INIT → RTR → RTS towards a QP on the other end of a way.
     pub fn connect_by(&self, way: &Addressing, qp: &TestQp, peer: Qpn, mtu: Mtu) {
         self.connect_waiting(way, qp, peer, mtu, 14);
+    }
+
+    /// Moves a QP to INIT, and tries RTR.
+    pub fn try_connect_by(
+        &self,
+        way: &Addressing,
+        qp: &TestQp,
+        peer: Qpn,
+        mtu: Mtu,
+    ) -> Result<(), CallError> {
+        use QpAttrMask as M;
+        let init = QpAttr { state: QpState::Init, ..QpAttr::default() };
+        self.modify(qp, init, M::STATE | M::PKEY_INDEX | M::PORT | M::ACCESS);
+        let attr = QpAttr {
+            state: QpState::Rtr,
+            path: Some(*way),
+            path_mtu: mtu,
+            dest_qpn: peer,
+            ..QpAttr::default()
+        };
+        let mask = M::STATE | M::AV | M::PATH_MTU | M::DEST_QPN | M::RQ_PSN;
+        let mask = mask | M::MAX_DEST_RD_ATOMIC | M::MIN_RNR_TIMER;
+        let qpn = qp.shared.qpn();
+        let home = self.link.home(qpn).expect("the QP lives");
+        let command = Command::ModifyQp { lane: 0, qpn, attr: Box::new(attr), mask };
+        self.handles[home].call(command).map(|_| ())
     }
 
     /// As [`connect_by`](Self::connect_by), with the code of the ACK timeout; 0 waits for ever.

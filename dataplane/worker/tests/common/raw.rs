@@ -133,6 +133,15 @@ impl Side {
         }
     }
 
+    /// Sends a frame whose tag, if there is one, is beside it, as behind a NIC that takes tags off.
+    pub fn send_stripped(&mut self, queue: usize, frame: &[u8], tci: Option<u16>) {
+        let mut mbuf = packet(&self.pool, &[frame]);
+        if let Some(tci) = tci {
+            mbuf.set_stripped_vlan(tci);
+        }
+        self.send_mbuf(queue, mbuf);
+    }
+
     pub fn send_mbuf(&mut self, queue: usize, mbuf: Mbuf) {
         let mut burst = MbufBurst::<32>::new();
         burst.push(mbuf).unwrap();

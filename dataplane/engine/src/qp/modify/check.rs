@@ -108,5 +108,6 @@ fn path(qp: &Qp, attr: &QpAttr, mask: QpAttrMask) -> Result<Path, ModifyError> {
     };
     let template =
         HeaderTemplate::new(&Addressing { udp_sport, ..given }).map_err(ModifyError::PathFamilies)?;
-    Ok(Path { template, local: given.src, remote: given.dst })
+    let vid = given.vlan.map_or(0, |tag| tag.vid);
+    Ok(Path { template, local: given.src, remote: given.dst, vid })
 }

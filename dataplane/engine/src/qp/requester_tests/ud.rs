@@ -7,7 +7,7 @@ use wire::{QKey, Qpn};
 
 fn to(pd: PdId, qkey: u32, imm: Option<[u8; 4]>) -> SendOp {
     let template = HeaderTemplate::new(&addressing(LOCAL, PEER)).unwrap();
-    let ah = Arc::new(AddressHandle { pd, dgid: PEER, template });
+    let ah = Arc::new(AddressHandle::new(pd, PEER, template));
     SendOp::UdSend { ah, remote_qpn: Qpn::new(0x99), qkey: QKey::new(qkey), imm }
 }
 

@@ -46,6 +46,7 @@ fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
         imm: frame.ext::<ImmDt>(packet.head).map(|imm| imm.0),
         src_qp: frame.ext::<Deth>(packet.head).map_or(Qpn::default(), |deth| deth.src_qpn),
         has_grh: true,
+        vlan: frame.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0),
         solicited: frame.bth.solicited,
         ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qp.qpn)
     };
