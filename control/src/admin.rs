@@ -1,14 +1,25 @@
-//! The admin socket: a Unix socket that answers each line of JSON with one. `rockhopper stats` reads it.
+//! The admin socket: a Unix socket that answers each line of JSON with one. `rockhopper stats` and `rockhopper address` speak
+//! to it. Whoever may write to the socket may change addresses.
 //!
 //! ```text
-//! {"get":"stats"}   →   {"ports":[…]}          see [`EndpointStats`]
-//! anything else     →   {"error":"…"}
+//! {"get":"stats"}                                                →   {"ports":[…]}     see [`EndpointStats`]
+//! {"get":"addresses"}                                            →   {"ok":[…]}        see [`LinkInfo`]
+//! {"address":{"add":{"link":"port0","prefix":"192.0.2.1/24"}}}    →   {"ok":{…}}        see [`Changed`]
+//! {"address":{"remove":{"link":null,"address":"192.0.2.1"}}}      →   {"ok":{…}}
+//! anything else, or what cannot be done                          →   {"error":"…"}
 //! ```
+
+mod address;
+
+pub use address::{
+    AddressInfo, Changed, ConflictInfo, GidInfo, LinkInfo, add_address, addresses, remove_address,
+};
 
 use crate::endpoint::PortCore;
 use crate::error::StartError;
 use crate::stats::EndpointStats;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -29,15 +40,33 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_MS: u8 = 50;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Request {
-    get: What,
+#[serde(rename_all = "snake_case")]
+enum Request {
+    Get(What),
+    Address(address::Change),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum What {
     Stats,
+    Addresses,
+}
+
+/// What an address command comes to, or why it cannot be done.
+type Reply<T> = Result<T, String>;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer<T> {
+    Ok(T),
+    Error(String),
+}
+
+impl<T> From<Reply<T>> for Answer<T> {
+    fn from(reply: Reply<T>) -> Self {
+        reply.map_or_else(Answer::Error, Answer::Ok)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,6 +85,9 @@ pub enum AdminError {
         /// The system's reason.
         why: io::Error,
     },
+    /// It will not do what was asked.
+    #[error("{0}")]
+    Refused(String),
     /// The conversation broke off.
     #[error("the endpoint at {} does not answer as expected: {why}", path.display())]
     Answer {
@@ -68,21 +100,38 @@ pub enum AdminError {
 
 /// Asks a running endpoint for its statistics.
 pub fn stats(path: &Path) -> Result<EndpointStats, AdminError> {
-    let mut stream =
-        UnixStream::connect(path).map_err(|why| AdminError::Connect { path: path.to_owned(), why })?;
     let wrong = |why: String| AdminError::Answer { path: path.to_owned(), why };
-    let ask = |stream: &mut UnixStream| {
-        stream.set_read_timeout(Some(10 * PATIENCE))?;
-        stream.write_all(b"{\"get\":\"stats\"}\n")?;
-        let mut line = String::new();
-        BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut line)?;
-        Ok::<String, io::Error>(line)
-    };
-    let line = ask(&mut stream).map_err(|why| wrong(why.to_string()))?;
+    let line = line_from(path, &Request::Get(What::Stats))?;
     if let Ok(Refusal { error }) = serde_json::from_str(&line) {
         return Err(wrong(error));
     }
     serde_json::from_str(&line).map_err(|why| wrong(why.to_string()))
+}
+
+/// Asks for something that may be refused.
+fn ask<T: DeserializeOwned>(path: &Path, request: &Request) -> Result<T, AdminError> {
+    let line = line_from(path, request)?;
+    match serde_json::from_str(&line) {
+        Ok(Answer::Ok(answer)) => Ok(answer),
+        Ok(Answer::Error(why)) => Err(AdminError::Refused(why)),
+        Err(why) => Err(AdminError::Answer { path: path.to_owned(), why: why.to_string() }),
+    }
+}
+
+/// The line that the endpoint answers with.
+fn line_from(path: &Path, request: &Request) -> Result<String, AdminError> {
+    let mut stream =
+        UnixStream::connect(path).map_err(|why| AdminError::Connect { path: path.to_owned(), why })?;
+    let talk = |stream: &mut UnixStream| {
+        stream.set_read_timeout(Some(10 * PATIENCE))?;
+        let mut request = serde_json::to_vec(request)?;
+        request.push(b'\n');
+        stream.write_all(&request)?;
+        let mut line = String::new();
+        BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut line)?;
+        Ok::<String, io::Error>(line)
+    };
+    talk(&mut stream).map_err(|why| AdminError::Answer { path: path.to_owned(), why: why.to_string() })
 }
 
 /// The socket's server, on a thread of its own so that a slow client delays nobody else. Dropping it removes the socket.
@@ -160,7 +209,11 @@ fn answer(stream: &UnixStream, ports: &[Arc<PortCore>]) -> io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_slice(&line) {
-            Ok(Request { get: What::Stats }) => serde_json::to_vec(&EndpointStats::collect(ports)),
+            Ok(Request::Get(What::Stats)) => serde_json::to_vec(&EndpointStats::collect(ports)),
+            Ok(Request::Get(What::Addresses)) => serde_json::to_vec(&Answer::Ok(address::show(ports))),
+            Ok(Request::Address(change)) => {
+                serde_json::to_vec(&Answer::from(address::change(ports, &change)))
+            }
             Err(why) => serde_json::to_vec(&Refusal { error: format!("not a request: {why}") }),
         };
         let mut text = answer.map_err(io::Error::from)?;

@@ -131,7 +131,7 @@ impl PortStats {
         for (name, value) in lanes.iter().flat_map(LaneCounters::iter) {
             *roce.entry(name.into()).or_default() += value;
         }
-        let (gids, gid_vlans, network, too_big) = {
+        let (gids, gid_vlans, network, too_big, conflicts) = {
             let stack = port.network.lock();
             let gids = stack.gids().iter().map(|(index, entry)| (index, entry.address)).collect();
             let of_vlan = stack.gids().iter().filter_map(|(index, entry)| Some((index, entry.vlan?)));
@@ -140,7 +140,14 @@ impl PortStats {
             for (name, value) in stack.counted() {
                 *network.entry(name.to_owned()).or_default() += value;
             }
-            (gids, gid_vlans, network, stack.too_big())
+            let now = port.clock.now_ns();
+            let conflicts = stack.links().iter().flat_map(|link| {
+                let name = port.link_name(&stack, link.vlan());
+                link.conflicts()
+                    .map(move |(address, conflict)| notes::conflict(&name, address, &conflict, now))
+            });
+            let conflicts: Vec<String> = conflicts.collect();
+            (gids, gid_vlans, network, stack.too_big(), conflicts)
         };
         let qps = qp_stats(port);
         let link_up = port.device().link().ok().map(|link| link.up);
@@ -158,7 +165,7 @@ impl PortStats {
             management: management_counters(port),
             device: device_counters(port),
             workers: lanes.iter().map(worker_counters).collect(),
-            notes: notes::notes(&qps, &too_big),
+            notes: notes::notes(&qps, &too_big, &conflicts),
             qps,
             srqs: srq_stats(port),
         }

@@ -81,6 +81,7 @@ fn errors_name_file_line_key_and_remedy() {
         format!("{TAP}addresses = [\"10.0.0.1/33\"]\n"),
         format!("{TAP}addresses = [\"10.0.0.1/24\", \"10.0.0.1/16\"]\n"),
         format!("{TAP}vlan = 4095\n"),
+        format!("{TAP}neighbour_timeout_ms = 50\n"),
         format!("{TAP}[[port.vlans]]\nid = 0\n"),
         format!("{TAP}vlan = 5\n[[port.vlans]]\nid = 5\n"),
         format!("{TAP}[[port.vlans]]\nid = 5\naddresses = [\"10.0.0.1\"]\n"),

@@ -1,5 +1,6 @@
 //! The command line: what there is, and what each command ends with.
 
+mod address;
 mod check;
 mod conform;
 mod demo;
@@ -42,6 +43,8 @@ enum Command {
     Doctor(DoctorArgs),
     /// Show what a running endpoint has counted.
     Stats(StatsArgs),
+    /// Show, add or remove addresses of a running endpoint.
+    Address(address::AddressArgs),
     /// Hold captures against the rules of the protocol: 0 when none is broken, 1 with rule, frame and words when one is.
     Check(CheckArgs),
     /// Hold a RoCEv2 device to the rules of the protocol: a scripted peer plays both roles, rule by rule.
@@ -167,6 +170,7 @@ pub fn run() -> ExitCode {
         Command::Ping(args) => ping::run(args, cli.json),
         Command::Doctor(args) => doctor::run(args.config.as_deref(), cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
+        Command::Address(args) => address::run(args, cli.json),
         Command::Check(args) => check::run(&args.files, cli.json),
         Command::Conform(args) => conform::run(args, cli.json),
         Command::Sim(args) => sim::run(args, cli.json),

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::out::{print, say};
 use rockhopper::Config;
 use rockhopper::stats::{EndpointStats, Named, PortStats, SrqStats};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn run(args: &StatsArgs, json: bool) -> Result<(), Failure> {
     let stats = rockhopper::admin::stats(&socket(args)?).map_err(Failure::setup)?;
@@ -19,7 +19,14 @@ pub fn run(args: &StatsArgs, json: bool) -> Result<(), Failure> {
 }
 
 fn socket(args: &StatsArgs) -> Result<PathBuf, Failure> {
-    let Some(path) = &args.config else { return Ok(args.socket.clone().unwrap_or_default()) };
+    match &args.config {
+        Some(path) => socket_of(path),
+        None => Ok(args.socket.clone().unwrap_or_default()),
+    }
+}
+
+/// The admin socket that a configuration file names.
+pub fn socket_of(path: &Path) -> Result<PathBuf, Failure> {
     Config::load(path)?.control.socket.ok_or_else(|| {
         Failure::setup(format!(
             "{}: there is no admin socket; add socket = \"PATH\" to [control]",

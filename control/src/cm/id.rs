@@ -12,9 +12,9 @@ use super::moves;
 use super::params::CmOptions;
 use super::port::{Asked, Conn};
 use crate::endpoint::{Destination, Endpoint, EndpointCore, PathRequest, PortCore, ResolvedPath};
-use crate::net::WrongGid;
 use crate::error::ResolveError;
 use crate::net::NextHop;
+use crate::net::WrongGid;
 use crate::verbs::{Device, Pd, Qp, QpOptions};
 use ::cm::ListenerId;
 use engine::QpType;
@@ -463,19 +463,20 @@ impl Inner {
         if place.state != State::Resolving {
             return;
         }
-        let kind = match result.map_err(Some).and_then(|path| self.settle(&mut place, path)) {
-            Ok(()) => {
-                place.state = State::AddrResolved;
-                CmEventKind::AddrResolved
-            }
-            Err(why) => {
-                place.state = if place.local.is_some() { State::Bound } else { State::New };
-                let destination = place.peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
-                CmEventKind::AddrError(
-                    why.unwrap_or(WrongGid::Route { destination, why: crate::net::RouteError::NoSource }.into()),
-                )
-            }
-        };
+        let kind =
+            match result.map_err(Some).and_then(|path| self.settle(&mut place, path)) {
+                Ok(()) => {
+                    place.state = State::AddrResolved;
+                    CmEventKind::AddrResolved
+                }
+                Err(why) => {
+                    place.state = if place.local.is_some() { State::Bound } else { State::New };
+                    let destination = place.peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+                    CmEventKind::AddrError(why.unwrap_or(
+                        WrongGid::Route { destination, why: crate::net::RouteError::NoSource }.into(),
+                    ))
+                }
+            };
         drop(place);
         self.report(kind);
     }

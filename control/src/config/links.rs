@@ -1,9 +1,11 @@
 //! The links of a port: addresses, and the VLANs on it.
 
 use super::load::{Checked, refuse};
+use super::port::DEFAULT_NEIGHBOUR_TIMEOUT;
 use super::{VlanSettings, raw};
 use crate::net::{MAX_ADDRESSES, Prefix};
 use std::str::FromStr;
+use std::time::Duration;
 use toml::Spanned;
 
 /// Addresses with their prefixes, each once.
@@ -44,4 +46,13 @@ pub(super) fn vlans(own: Option<u16>, given: &[raw::Vlan]) -> Checked<Vec<VlanSe
         });
     }
     Ok(vlans)
+}
+
+/// How long a neighbour may be silent.
+pub(super) fn neighbour_timeout(given: Option<&Spanned<u64>>) -> Checked<Duration> {
+    match given {
+        None => Ok(DEFAULT_NEIGHBOUR_TIMEOUT),
+        Some(ms) if (100..=60_000).contains(ms.get_ref()) => Ok(Duration::from_millis(*ms.get_ref())),
+        Some(ms) => refuse(ms.span(), "is out of range", "give 100 to 60000 milliseconds; 900 is usual"),
+    }
 }

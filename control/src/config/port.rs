@@ -4,10 +4,14 @@ use crate::net::Prefix;
 use impair::Plan;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 use wire::{Mac, RoceVersion};
 
 /// IP MTU that carries a path MTU of 4096 with room for every header (4192 is the least).
 pub const DEFAULT_MTU: u16 = 4200;
+
+/// With what a machine needs to notice, less than a second.
+pub const DEFAULT_NEIGHBOUR_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// The device behind a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,8 @@ pub struct PortSettings {
     pub gateway_v4: Option<Ipv4Addr>,
     /// Where IPv6 beyond the link goes.
     pub gateway_v6: Option<Ipv6Addr>,
+    /// A neighbour that does not answer for so long is reported as dead: 100 ms to 60 s, 900 ms by default.
+    pub neighbour_timeout: Duration,
     /// Packets that each receive queue holds.
     pub rx_descriptors: u16,
     /// Packets that each transmit queue holds.
@@ -122,6 +128,7 @@ impl PortSettings {
             mtu: DEFAULT_MTU,
             gateway_v4: None,
             gateway_v6: None,
+            neighbour_timeout: DEFAULT_NEIGHBOUR_TIMEOUT,
             rx_descriptors: 1024,
             tx_descriptors: 1024,
             impair: None,

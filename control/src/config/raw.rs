@@ -81,6 +81,7 @@ pub(super) struct Port {
     pub mtu: Option<Spanned<u16>>,
     pub gateway: Option<Spanned<std::net::Ipv4Addr>>,
     pub gateway6: Option<Spanned<std::net::Ipv6Addr>>,
+    pub neighbour_timeout_ms: Option<Spanned<u64>>,
     pub rx_descriptors: Option<Spanned<u16>>,
     pub tx_descriptors: Option<Spanned<u16>>,
     pub impair: Option<Spanned<String>>,

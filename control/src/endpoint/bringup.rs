@@ -189,6 +189,7 @@ impl OpenedPort {
                 ip_mtu: negotiated.mtu,
                 path_mtu,
                 vlan: settings.vlan,
+                neighbour_timeout: settings.neighbour_timeout,
                 qos: config.qos,
                 max_qps,
                 max_mrs: MAX_MRS,
@@ -263,6 +264,7 @@ fn stack(settings: &PortSettings, mac: Mac, mtu: u16) -> Result<net::Stack, net:
         vlan,
         gateway_v4,
         gateway_v6,
+        cache: net::CacheLimits::giving_up_after(settings.neighbour_timeout.as_nanos() as u64),
         ..net::Config::new(mac, addresses.to_vec())
     };
     let own = link(settings.vlan, &settings.addresses, settings.gateway_v4, settings.gateway_v6);

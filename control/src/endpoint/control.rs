@@ -22,6 +22,8 @@ const DRIVEN_SLEEP_MS: u8 = 1;
 const AWAITED_SLEEP: Duration = Duration::from_millis(1);
 /// How often links are asked for their state: drivers may take a system call for it.
 const LINK_CHECK: Duration = Duration::from_millis(200);
+/// How often the next hops of connections are asked about.
+const PEER_CHECK: Duration = Duration::from_secs(1);
 /// How many rounds of a worker at a time when its caller is away.
 const STEP_IN_ROUNDS: usize = 64;
 
@@ -66,6 +68,7 @@ struct Rounds {
     /// By port: whether its link was up.
     links: Vec<Option<bool>>,
     next_link_check: Instant,
+    next_look: Instant,
     polls_seen: u64,
     drives_seen: u64,
     /// The workers' caller has not polled since the last round, or may be about to stop.
@@ -80,6 +83,7 @@ impl Rounds {
             drivers,
             host,
             next_link_check: Instant::now(),
+            next_look: Instant::now(),
             polls_seen: 0,
             drives_seen: 0,
             caller_away: true,
@@ -106,8 +110,15 @@ impl Rounds {
     fn check_links(&mut self) {
         self.next_link_check = Instant::now() + LINK_CHECK;
         self.host.tell_of_removal();
+        let look_after = Instant::now() >= self.next_look;
+        if look_after {
+            self.next_look = Instant::now() + PEER_CHECK;
+        }
         for (port, was) in self.ports.iter().zip(&mut self.links) {
             port.reclaim();
+            if look_after {
+                port.look_after_peers();
+            }
             let Ok(link) = port.device().link() else { continue };
             if *was == Some(link.up) {
                 continue;

@@ -7,6 +7,7 @@ mod events;
 mod groups;
 mod names;
 mod network;
+mod peers;
 mod port;
 mod raw;
 mod resolve;

@@ -1,9 +1,10 @@
 //! A port's slow path between threads: the control thread feeds it, applications resolve through it.
 
+use super::peers::Moved;
 use super::port::PortCore;
-use super::resolve::{PATIENCE, PathRequest, ResolvedPath};
+use super::resolve::{PathRequest, ResolvedPath};
 use crate::error::ResolveError;
-use crate::net::{self, Stack};
+use crate::net::{self, NeighbourEvent, Stack};
 use engine::event::EventSource;
 use engine::{AsyncEvent, EventKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,6 +51,7 @@ impl PortCore {
         self.send_waiting(&mut stack);
         self.report(&mut stack);
         drop(stack);
+        self.follow_moved();
         self.answer_waiting();
         while let Some(event) = self.raised.poll() {
             if let (EventKind::CommEst, EventSource::Qp(qpn)) = (event.kind, event.source) {
@@ -74,7 +76,12 @@ impl PortCore {
     pub fn report(&self, stack: &mut Stack) {
         while let Some(event) = stack.poll_event() {
             match event {
-                net::Event::Neighbour { .. } => self.network.changed.notify_all(),
+                net::Event::Neighbour { vlan, event } => {
+                    self.network.changed.notify_all();
+                    if let NeighbourEvent::Changed { address, old, new } = event {
+                        self.peers.note_moved(Moved { vlan, hop: address, from: old, to: new });
+                    }
+                }
                 net::Event::GidChange { index } => {
                     self.cm.news.note_addresses();
                     self.inbox.push(AsyncEvent {
@@ -82,7 +89,7 @@ impl PortCore {
                         source: EventSource::Gid { port: self.facts.number, index: index as u16 },
                     });
                 }
-                // Counted by the interface; the other station is told by our defence.
+                // Kept by the link for people; the other station is told by our defence.
                 net::Event::Conflict { .. } => {}
             }
         }
@@ -94,7 +101,7 @@ impl PortCore {
         request: &PathRequest,
         drive: impl Fn() -> bool,
     ) -> Result<ResolvedPath, ResolveError> {
-        let end = Instant::now() + request.timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
+        let end = Instant::now() + self.patience(request);
         loop {
             // Held until the wait begins, so that no answer slips by in between.
             let mut stack = self.network.lock();

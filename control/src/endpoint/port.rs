@@ -5,6 +5,7 @@ use super::events::EventInbox;
 use super::groups::Groups;
 use super::names::Names;
 use super::network::Network;
+use super::peers::Peers;
 use super::resolve::Waiting;
 use crate::cm::PortCm;
 use crate::config::QosSettings;
@@ -39,6 +40,8 @@ pub(crate) struct PortFacts {
     pub ip_mtu: u16,
     pub path_mtu: Mtu,
     pub vlan: Option<u16>,
+    /// How long a neighbour may be silent before it is dead.
+    pub neighbour_timeout: Duration,
     pub qos: QosSettings,
     pub max_qps: usize,
     pub max_mrs: usize,
@@ -62,6 +65,7 @@ pub(crate) struct PortCore {
     pub gsi: Gsi,
     pub cm: PortCm,
     pub addresses: Addresses,
+    pub peers: Peers,
     /// Where the control thread's frames come from.
     pub pool: Arc<Mempool>,
     pub clock: Clock,
@@ -108,6 +112,7 @@ impl PortCore {
             cm: PortCm::new(&parts.facts),
             facts: parts.facts,
             addresses: Addresses::default(),
+            peers: Peers::default(),
             pool: parts.pool,
             clock: parts.clock,
             port: Mutex::new(parts.port),

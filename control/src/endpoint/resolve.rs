@@ -101,8 +101,8 @@ struct Waiter {
 /// Requests that may wait at a time.
 const MOST_WAITING: usize = 4096;
 
-/// A neighbour that is silent for longer than this is reported as dead.
-pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
+/// The neighbour cache tells when a neighbour is dead; this much later a wait ends without it.
+const SLACK: Duration = Duration::from_millis(600);
 
 impl PortCore {
     /// Looks for a path without waiting, and asks the link if need be.
@@ -119,10 +119,16 @@ impl PortCore {
         if waiting.len() >= MOST_WAITING {
             return Some(Err(ResolveError::Busy(MOST_WAITING)));
         }
-        let patience = request.timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
+        let patience = self.patience(&request);
         let until_ns = self.clock.now_ns().saturating_add(patience.as_nanos() as u64);
         waiting.push(Waiter { request, until_ns, done });
         None
+    }
+
+    /// How long a request waits at most.
+    pub(super) fn patience(&self, request: &PathRequest) -> Duration {
+        let most = self.facts.neighbour_timeout + SLACK;
+        request.timeout.map_or(most, |timeout| timeout.min(most))
     }
 
     /// Answers those whose wait is over: the control thread's. Nothing is locked while they are told, so that they may ask

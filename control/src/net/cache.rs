@@ -2,7 +2,7 @@
 //!
 //! Pure state: it says which questions to ask and never sees a frame. It serves unverified RFC 4861 7.2 and
 //! 7.3 in the form that fits us: an entry is pending, ready or failed; a ready one that is asked for after
-//! `fresh_ns` is probed again while it stays in use. A peer can neither grow it past its capacity nor push
+//! `fresh_ns` is probed again while it stays in use. One that was in use and fell silent is asked for until it is back or nobody uses it. A peer can neither grow it past its capacity nor push
 //! out what we resolved ourselves.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -33,17 +33,25 @@ pub struct CacheLimits {
 }
 
 impl Default for CacheLimits {
-    /// A dead neighbour is reported after one second, the time that verbs callers wait.
+    /// A dead neighbour is reported within a second, the time that verbs callers wait.
     fn default() -> Self {
         CacheLimits {
             capacity: 1024,
             tries: 3,
-            interval_ns: SECOND_NS / 3,
+            interval_ns: 3 * SECOND_NS / 10,
             fresh_ns: 30 * SECOND_NS,
             forget_ns: 60 * SECOND_NS,
             failed_hold_ns: 3 * SECOND_NS,
             settle_ns: SECOND_NS,
         }
+    }
+}
+
+impl CacheLimits {
+    /// The default, with another time after which a neighbour that does not answer is dead.
+    pub fn giving_up_after(timeout_ns: u64) -> CacheLimits {
+        let default = CacheLimits::default();
+        CacheLimits { interval_ns: timeout_ns / u64::from(default.tries), ..default }
     }
 }
 
@@ -68,7 +76,7 @@ pub enum Event {
         /// Its MAC.
         mac: Mac,
     },
-    /// A neighbour moved to another MAC.
+    /// A neighbour moved to another MAC, perhaps after it was silent; then `Resolved` comes first.
     Changed {
         /// The neighbour.
         address: IpAddr,
@@ -118,6 +126,8 @@ enum State {
 #[derive(Clone, Debug)]
 struct Entry {
     state: State,
+    /// Where it was before it fell silent: whoever sends there has to hear if it comes back elsewhere.
+    last: Option<Mac>,
     /// When it was last resolved; `None` if it was only ever learned.
     used_ns: Option<u64>,
 }
@@ -175,7 +185,7 @@ impl Cache {
             if evidence != Evidence::AskedUs || !self.make_room(false) {
                 return false;
             }
-            self.entries.insert(address, Entry { state: ready(now, mac), used_ns: None });
+            self.entries.insert(address, Entry { state: ready(now, mac), last: None, used_ns: None });
             return true;
         };
         if let State::Ready { mac: old, confirmed_ns, .. } = entry.state {
@@ -190,9 +200,27 @@ impl Cache {
             }
         } else {
             self.events.push_back(Event::Resolved { address, mac });
+            if let Some(old) = entry.last.take().filter(|old| *old != mac) {
+                self.events.push_back(Event::Changed { address, old, new: mac });
+            }
         }
         entry.state = ready(now, mac);
         true
+    }
+
+    /// Keeps an entry in use: what was forgotten is asked for again, if there is room.
+    pub fn look_after(&mut self, now: u64, address: IpAddr) {
+        if self.entries.contains_key(&address) || self.entries.len() < self.limits.capacity {
+            self.resolve(now, address);
+        }
+    }
+
+    /// The MAC of a neighbour that answers.
+    pub fn known(&self, address: IpAddr) -> Option<Mac> {
+        match self.entries.get(&address)?.state {
+            State::Ready { mac, .. } => Some(mac),
+            State::Pending(_) | State::Failed { .. } => None,
+        }
     }
 
     /// The time at which [`Cache::on_timeout`] has something to do.
@@ -224,15 +252,25 @@ impl Cache {
     fn advance(&mut self, now: u64, address: IpAddr) {
         let CacheLimits { tries, interval_ns, .. } = self.limits;
         let Some(entry) = self.entries.get_mut(&address) else { return };
+        let is_missed = entry.is_missed(now, self.limits.forget_ns);
         let (probing, known) = match &mut entry.state {
             State::Pending(probing) => (probing, None),
             State::Ready { probing: Some(probing), mac, .. } => (probing, Some(*mac)),
+            State::Failed { .. } if is_missed => {
+                let used_ns = entry.used_ns;
+                self.start(now, address);
+                if let Some(entry) = self.entries.get_mut(&address) {
+                    entry.used_ns = used_ns;
+                }
+                return;
+            }
             State::Ready { probing: None, .. } | State::Failed { .. } => {
                 self.entries.remove(&address);
                 return;
             }
         };
         if probing.sent >= tries {
+            entry.last = known.or(entry.last);
             entry.state = State::Failed { since_ns: now };
             self.events.push_back(Event::Failed { address });
             return;
@@ -246,7 +284,8 @@ impl Cache {
 
     fn start(&mut self, now: u64, address: IpAddr) {
         let probing = Probing { sent: 1, next_ns: now + self.limits.interval_ns };
-        self.entries.insert(address, Entry { state: State::Pending(probing), used_ns: Some(now) });
+        let last = self.entries.get(&address).and_then(|entry| entry.last);
+        self.entries.insert(address, Entry { state: State::Pending(probing), last, used_ns: Some(now) });
         self.questions.push_back(Question { address, to: None });
     }
 
@@ -265,6 +304,13 @@ impl Cache {
             .min_by_key(|(_, entry)| (entry.used_ns, self.due(entry)))
             .map(|(address, _)| *address);
         victim.is_some_and(|address| self.entries.remove(&address).is_some())
+    }
+}
+
+impl Entry {
+    /// Somebody who used it while it answered still does: it is asked for until it is back.
+    fn is_missed(&self, now: u64, forget_ns: u64) -> bool {
+        self.last.is_some() && self.used_ns.is_some_and(|used| now < used + forget_ns)
     }
 }
 

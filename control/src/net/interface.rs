@@ -41,6 +41,19 @@ pub enum LinkEvent {
     },
 }
 
+/// Another station uses an address of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The station.
+    pub mac: Mac,
+    /// How often it was heard.
+    pub count: u64,
+    /// When it was last heard.
+    pub heard_ns: u64,
+    /// When the address was last defended.
+    defended_ns: u64,
+}
+
 /// The slow path of one link: of the port itself, or of a VLAN on it.
 #[derive(Clone, Debug)]
 pub struct Interface {
@@ -52,8 +65,8 @@ pub struct Interface {
     membership: Membership,
     neighbour_answers: TokenBucket,
     echo_answers: TokenBucket,
-    /// When each of our addresses was last defended.
-    defended_ns: BTreeMap<IpAddr, u64>,
+    /// Our addresses that another station uses, too.
+    conflicts: BTreeMap<IpAddr, Conflict>,
     transmit: VecDeque<Vec<u8>>,
     events: VecDeque<LinkEvent>,
     counters: Counters,
@@ -77,7 +90,7 @@ impl Interface {
             membership: Membership::new(config.mac),
             neighbour_answers: TokenBucket::new(config.answers_per_second),
             echo_answers: TokenBucket::new(config.answers_per_second),
-            defended_ns: BTreeMap::new(),
+            conflicts: BTreeMap::new(),
             transmit: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -117,7 +130,7 @@ impl Interface {
             return false;
         }
         self.router.addresses.retain(|own| own.address() != address);
-        self.defended_ns.remove(&address);
+        self.conflicts.remove(&address);
         true
     }
 
@@ -199,6 +212,30 @@ impl Interface {
         self.router.route(destination)
     }
 
+    /// Looks after a next hop that connections send to: it is probed when it was not heard of for long, and asked for again when
+    /// it is dead. Call it each second or so. A full cache is not cleared for it.
+    pub fn look_after(&mut self, now: u64, destination: IpAddr) {
+        if let Ok(Route { next_hop: NextHop::Neighbour(address), .. }) = self.router.route(destination) {
+            self.cache.look_after(now, address);
+        }
+        self.drain_cache();
+    }
+
+    /// The MAC of the next hop to a destination, if it is known.
+    pub fn known_mac(&self, destination: IpAddr) -> Option<Mac> {
+        match self.router.route(destination).ok()?.next_hop {
+            NextHop::Neighbour(address) => self.cache.known(address),
+            NextHop::Local | NextHop::Group(_) => None,
+        }
+    }
+
+    /// Whether a neighbour is the next hop to others, beyond our own networks.
+    pub fn is_gateway(&self, neighbour: IpAddr) -> bool {
+        let Router { gateway_v4, gateway_v6, .. } = &self.router;
+        *gateway_v4 == as_v4(neighbour) && gateway_v4.is_some()
+            || *gateway_v6 == as_v6(neighbour) && gateway_v6.is_some()
+    }
+
     /// When [`Interface::on_timeout`] is due; `None` if nothing waits.
     pub fn next_timeout(&self) -> Option<u64> {
         self.cache.next_timeout().into_iter().chain(self.membership.next_timeout()).min()
@@ -214,6 +251,11 @@ impl Interface {
     /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Our addresses that another station uses, too.
+    pub fn conflicts(&self) -> impl Iterator<Item = (IpAddr, Conflict)> + '_ {
+        self.conflicts.iter().map(|(&address, &conflict)| (address, conflict))
     }
 
     /// What routers have said of our packets: that they are too long for the way.
@@ -326,4 +368,12 @@ impl Interface {
             self.event(LinkEvent::Neighbour(event));
         }
     }
+}
+
+fn as_v4(address: IpAddr) -> Option<std::net::Ipv4Addr> {
+    if let IpAddr::V4(v4) = address { Some(v4) } else { None }
+}
+
+fn as_v6(address: IpAddr) -> Option<std::net::Ipv6Addr> {
+    if let IpAddr::V6(v6) = address { Some(v6) } else { None }
 }

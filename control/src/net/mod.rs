@@ -33,7 +33,7 @@ pub use cache::{CacheLimits, Event as NeighbourEvent, Resolution};
 pub use choice::{Choice, Scope, Want, WrongGid};
 pub use counters::{Counter, Counters};
 pub use gid::{GidEntry, GidTable};
-pub use interface::{Config, ConfigError, Interface, LinkEvent, MAX_ADDRESSES};
+pub use interface::{Config, ConfigError, Conflict, Interface, LinkEvent, MAX_ADDRESSES};
 pub use route::{NextHop, Route, RouteError, Router};
 pub use stack::{AddressRefused, Event, Stack};
 pub use too_big::TooBig;

@@ -222,6 +222,13 @@ impl Stack {
         self.link_mut(vlan).map_or(Resolution::Failed, |link| link.resolve(now, destination))
     }
 
+    /// Looks after a next hop; see [`Interface::look_after`].
+    pub fn look_after(&mut self, now: u64, vlan: Option<u16>, destination: IpAddr) {
+        if let Some(link) = self.link_mut(vlan) {
+            link.look_after(now, destination);
+        }
+    }
+
     /// All counters by name, over all links.
     pub fn counted(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.links.iter().flat_map(|link| link.counters().iter())

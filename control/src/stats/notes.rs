@@ -1,14 +1,25 @@
 //! What counters mean, in words: what a person would otherwise have to find out from several of them.
 
 use super::QpStats;
-use crate::net::TooBig;
+use crate::net::{Conflict, SECOND_NS, TooBig};
 use engine::Counter;
 use std::net::IpAddr;
 use wire::Mtu;
 
-/// What the path MTUs of a port's queue pairs are up against.
-pub(super) fn notes(qps: &[QpStats], too_big: &[TooBig]) -> Vec<String> {
-    qps.iter().flat_map(other_path_mtu).chain(too_big.iter().map(|said| does_not_fit(said, qps))).collect()
+/// What a port and its queue pairs are up against.
+pub(super) fn notes(qps: &[QpStats], too_big: &[TooBig], conflicts: &[String]) -> Vec<String> {
+    let said = too_big.iter().map(|said| does_not_fit(said, qps));
+    conflicts.iter().cloned().chain(qps.iter().flat_map(other_path_mtu)).chain(said).collect()
+}
+
+/// Another station has an address of ours.
+pub(super) fn conflict(link: &str, address: IpAddr, conflict: &Conflict, now_ns: u64) -> String {
+    let Conflict { mac, count, heard_ns, .. } = conflict;
+    let ago = now_ns.saturating_sub(*heard_ns) / SECOND_NS;
+    format!(
+        "{mac} uses {address}, an address of {link}, too (heard {count} times, last {ago} s ago): give one of the two another \
+         address"
+    )
 }
 
 /// The peer sends packets that its own path MTU explains, and only another one than ours.
@@ -107,6 +118,24 @@ mod tests {
             let note = does_not_fit(&said(dest_qpn, None), &qps);
             assert!(note.starts_with("10.0.0.9 says that packets ") && note.contains(whose), "{note}");
         }
+    }
+
+    #[test]
+    fn a_conflict_is_told_with_both_stations() {
+        let config =
+            crate::net::Config::new(wire::Mac([2, 0, 0, 0, 0, 1]), vec!["10.0.0.1/24".parse().unwrap()]);
+        let mut interface = crate::net::Interface::new(config).unwrap();
+        let mut arp =
+            vec![0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1];
+        arp.extend([2, 0, 0, 0, 0, 9, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1]);
+        interface.on_frame(SECOND_NS, &arp);
+        let (address, found) = interface.conflicts().next().unwrap();
+        let note = conflict("port0.5", address, &found, 4 * SECOND_NS);
+        assert_eq!(
+            note,
+            "02:00:00:00:00:09 uses 10.0.0.1, an address of port0.5, too (heard 1 times, last 3 s ago): give one of the two \
+             another address"
+        );
     }
 
     #[test]

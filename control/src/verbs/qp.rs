@@ -210,7 +210,10 @@ impl Qp {
         let qpn = self.qpn();
         let modify = |lane| Command::ModifyQp { lane, qpn, attr: Box::new(attr.clone()), mask };
         match self.port().at_home(qpn, modify)? {
-            Reply::State(state) => Ok(state),
+            Reply::State(state) => {
+                self.port().note_peer(qpn, attr, mask);
+                Ok(state)
+            }
             _ => Err(CallError::Stopped.into()),
         }
     }
@@ -224,6 +227,7 @@ impl Qp {
     pub(crate) fn walk(&self, steps: Vec<(QpAttr, QpAttrMask)>) -> Result<(), QpError> {
         let (qpn, steps) = (self.qpn(), steps.into_boxed_slice());
         self.port().at_home(qpn, |lane| Command::WalkQp { lane, qpn, steps: steps.clone() })?;
+        steps.iter().for_each(|(attr, mask)| self.port().note_peer(qpn, attr, *mask));
         Ok(())
     }
 
@@ -282,6 +286,7 @@ impl Drop for Inner {
         port.detach_from_all(qpn);
         // A worker that is gone has no QP any more.
         let _ = port.at_home(qpn, |lane| Command::DestroyQp { lane, qpn });
+        port.peers.forget(qpn);
         port.names().free_qpn(qpn);
         self.srq.iter().for_each(Srq::leave);
     }

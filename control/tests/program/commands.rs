@@ -103,6 +103,46 @@ fn the_admin_socket_answers_what_it_understands_and_refuses_the_rest() {
 }
 
 #[test]
+fn addresses_are_shown_added_and_removed_while_an_endpoint_runs() {
+    let right = "[[port]]\nname = \"right\"";
+    let vlan = "[[port.vlans]]\nid = 5\naddresses = [\"10.5.0.1/24\"]\n\n";
+    let with_vlan = RING.replacen(right, &format!("{vlan}{right}"), 1);
+    let setup = Setup::new(&with_vlan);
+    let serving = Serving::start(&setup, &[]);
+    let config = setup.config();
+    let address = |arguments: &[&str]| run(&[&["address"], arguments, &["-c", &config]].concat());
+    let shown = json(&address(&["show", "--json"]).stdout);
+    let names: Vec<&str> =
+        shown["links"].as_array().unwrap().iter().map(|link| link["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["left", "left.5", "right"], "{shown}");
+    assert_eq!(shown["links"][1]["addresses"][1]["prefix"], "10.5.0.1/24");
+    assert_eq!(shown["links"][1]["addresses"][1]["gids"][0]["index"], 3);
+    // Which link is meant has to be said when there are several.
+    let vague = address(&["add", "10.5.0.2/24"]);
+    assert_eq!(vague.status.code(), Some(2));
+    assert!(text(&vague.stderr).contains("left, left.5, right"), "{}", text(&vague.stderr));
+    let added = json(&address(&["add", "10.5.0.2/24", "--link", "left.5", "--json"]).stdout);
+    assert_eq!((&added["index"], &added["link"]), (&Value::from(4), &Value::from("left.5")));
+    let words = text(&address(&["show"]).stdout);
+    assert!(words.contains("10.5.0.2/24") && words.contains("GID 4 RoCE v2"), "{words}");
+    let gone = address(&["remove", "10.5.0.2"]);
+    assert_eq!(text(&gone.stdout), "10.5.0.2 is gone from left.5\n");
+    for (arguments, why) in [
+        (&["remove", "10.5.0.2"][..], "no link has that address"),
+        (&["remove", "10.5.0.2", "--link", "left"], "left has no address 10.5.0.2"),
+        (&["remove", "10.5.0.1", "--link", "middle"], "there is no link middle; name one of left"),
+        (&["add", "10.5.0.9", "--link", "left"], "expected ADDRESS/BITS"),
+        (&["add", "224.0.0.1/24", "--link", "left"], "not an address that an interface can have"),
+        (&["remove", "ten"], "is no address"),
+    ] {
+        let refused = address(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&refused.stderr).contains(why), "{arguments:?}: {}", text(&refused.stderr));
+    }
+    assert_eq!(serving.interrupt().status.code(), Some(0));
+}
+
+#[test]
 fn doctor_checks_the_machine_and_a_configuration() {
     let setup = Setup::new(RING);
     let output = run(&["doctor", "-c", &setup.config(), "--json"]);

@@ -3,8 +3,8 @@
 use crate::support::{Pair, devices, family};
 use rockhopper::config::QosSettings;
 use rockhopper::{
-    Config, ConnectOptions, Destination, EventKind, EventSource, PathRequest, QpType, ResolveError, RingPair,
-    SendWr,
+    Config, ConnectOptions, Destination, EventKind, EventSource, Mac, PathRequest, Qp, QpInfo, QpState,
+    QpType, RawPort, ResolveError, RingPair, SendWr,
 };
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -25,12 +25,21 @@ fn neighbours_are_found_by_arp_and_by_neighbour_discovery() {
 }
 
 #[test]
-fn a_dead_neighbour_is_reported_within_two_seconds() {
+fn a_dead_neighbour_is_reported_within_a_second() {
     let (a, _b) = devices(&RingPair::default());
-    let begin = Instant::now();
     let dead: IpAddr = "10.82.72.9".parse().unwrap();
-    assert_eq!(a.resolve(dead, None), Err(ResolveError::Unreachable(dead)));
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    // A busy machine may keep us waiting once.
+    let mut shortest = Duration::MAX;
+    for _ in 0..3 {
+        let begin = Instant::now();
+        assert_eq!(a.resolve(dead, None), Err(ResolveError::Unreachable(dead)));
+        shortest = shortest.min(begin.elapsed());
+        if shortest < Duration::from_secs(1) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(3100));
+    }
+    assert!(shortest < Duration::from_secs(1), "{shortest:?}");
 }
 
 #[test]
@@ -103,4 +112,62 @@ fn a_port_in_a_vlan_reaches_its_peer_there() {
     pair.a.qp.post_send(SendWr::write(1, pair.b.mr.remote().at(0)).inline(b"tagged")).unwrap();
     assert!(pair.at_a().is_success());
     assert_eq!(crate::support::bytes(&pair.b.mr, 0, 6), b"tagged");
+}
+
+/// Frames of the peer that is played by hand: it announces 10.82.72.1 from a MAC.
+fn announcement(from: Mac) -> Vec<u8> {
+    let mut frame = vec![0xFF; 6];
+    frame.extend(from.0);
+    frame.extend([0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1]);
+    frame.extend(from.0);
+    frame.extend([10, 82, 72, 1]);
+    frame.extend([0; 6]);
+    frame.extend([10, 82, 72, 1]);
+    frame
+}
+
+#[test]
+fn connected_queue_pairs_follow_a_peer_to_another_mac() {
+    let (mut raw, endpoint, hand) = RawPort::beside_by_hand(&RingPair::default()).unwrap();
+    let device = endpoint.device(0).unwrap();
+    let mut serve = |until: &mut dyn FnMut() -> bool| {
+        let end = Instant::now() + Duration::from_secs(10);
+        let mut frames = Vec::new();
+        while !until() {
+            assert!(Instant::now() < end);
+            endpoint.poll_in_turn();
+            raw.receive(&mut frames);
+            frames.clear();
+        }
+        raw.mac()
+    };
+    // The way has to be known before two queue pairs are connected in this thread.
+    let peer: IpAddr = "10.82.72.1".parse().unwrap();
+    let mut found = None;
+    let old = serve(&mut || {
+        found = found.take().or_else(|| device.find_path_then(PathRequest::to(peer), |_| ()));
+        found.is_some()
+    });
+    let info = QpInfo { qpn: 0x77, psn: 1, gid: peer, gid_type: None, mtu: 1024, max_rd_atomic: 1, qkey: 0 };
+    let (asked, named) = (crate::support::end(&device, QpType::Rc), crate::support::end(&device, QpType::Uc));
+    asked.qp.connect(&info, &ConnectOptions::default()).unwrap();
+    named.qp.connect(&info, &ConnectOptions::default()).unwrap();
+    let mac = |qp: &Qp| qp.query().unwrap().attr.path.unwrap().dmac;
+    assert_eq!([mac(&asked.qp), mac(&named.qp)], [old, old]);
+    let new = Mac([2, 0, 0, 0, 0x77, 1]);
+    hand.advance(500_000_000);
+    assert!(raw.send(&announcement(new)));
+    std::thread::sleep(Duration::from_millis(50));
+    endpoint.poll_in_turn();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(mac(&asked.qp), old, "too soon after the first answer: that one counts");
+    hand.advance(600_000_000);
+    assert!(raw.send(&announcement(new)));
+    let end = Instant::now() + Duration::from_secs(10);
+    while mac(&asked.qp) != new {
+        assert!(Instant::now() < end, "it does not follow");
+        endpoint.poll_in_turn();
+    }
+    assert_eq!(mac(&named.qp), new);
+    assert_eq!(asked.qp.state(), QpState::Rts);
 }

@@ -205,11 +205,11 @@ impl<M: Memory> Engine<M> {
         stray
     }
 
-    /// Has up to `most` QPs send to another MAC whose packets, by VLAN (0 for none) and peer, go by the hop that is there now.
-    /// QPs that send there already do not count. How many it were.
-    pub fn redirect(&mut self, mac: Mac, most: usize, leads: impl Fn(u16, Gid) -> bool) -> usize {
+    /// Has up to `most` QPs that send to the MAC `from` send to `to`, if `leads` says so by VLAN (0 for none) and peer. How many
+    /// it were.
+    pub fn redirect(&mut self, from: Mac, to: Mac, most: usize, leads: impl Fn(u16, Gid) -> bool) -> usize {
         let led = self.qps.iter_mut().filter_map(|qp| qp.as_deref_mut());
-        led.filter_map(|qp| qp.redirect(mac, &leads).then_some(())).take(most).count()
+        led.filter_map(|qp| qp.redirect(from, to, &leads).then_some(())).take(most).count()
     }
 
     /// A QP, to look at.

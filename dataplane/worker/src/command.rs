@@ -125,14 +125,16 @@ pub enum Command {
         /// At most so many.
         most: usize,
     },
-    /// Has connected QPs follow a next hop that is at another MAC now. Reply: `Count`, of how many; ask again while it is `most`.
+    /// Has connected QPs follow a next hop from one MAC to another. Reply: `Count`, of how many; ask again while it is `most`.
     Redirect {
         /// Which lane.
         lane: usize,
         /// Which QPs.
         whom: Box<Whom>,
-        /// The MAC to send to.
-        mac: Mac,
+        /// The MAC that they send to.
+        from: Mac,
+        /// The MAC to send to from now on.
+        to: Mac,
         /// At most so many.
         most: usize,
     },

@@ -32,9 +32,9 @@ impl Worker {
             Command::BreakStrays { lane, most } => {
                 return Ok(Reply::Count(self.lane(lane)?.break_strays(now, most)));
             }
-            Command::Redirect { lane, whom, mac, most } => {
+            Command::Redirect { lane, whom, from, to, most } => {
                 let leads = |vid, peer| whom.leads_to(vid, peer);
-                return Ok(Reply::Count(self.lane(lane)?.engine.redirect(mac, most, leads)));
+                return Ok(Reply::Count(self.lane(lane)?.engine.redirect(from, to, most, leads)));
             }
             Command::Counters { lane } => return Ok(Reply::Counters(Box::new(self.lane(lane)?.snapshot()))),
             Command::Stop => self.flush(),

@@ -276,6 +276,7 @@ fn a_qp_that_moves_while_its_gid_goes_ends_where_it_arrives() {
 fn connected_qps_follow_their_next_hop_to_another_mac() {
     let (mut peer, driven) = rig("moved");
     let end = &driven.end;
+    let (old, own) = (end.peer.mac, end.at.mac);
     let new = Mac([2, 0, 0, 0, 0, 0x77]);
     let beyond = Gid::from_v4([203, 0, 113, 9]);
     let paths = [
@@ -294,9 +295,8 @@ fn connected_qps_follow_their_next_hop_to_another_mac() {
     };
     let redirect = |vid, hop: &Hop| {
         let whom = Box::new(Whom { vid, hop: hop.clone() });
-        ask(&driven, 0, Command::Redirect { lane: 0, whom, mac: new, most: 8 })
+        ask(&driven, 0, Command::Redirect { lane: 0, whom, from: old, to: new, most: 8 })
     };
-    let (old, own) = (end.peer.mac, end.at.mac);
     let host = Hop::Host(end.peer.gid);
     assert_eq!((redirect(0, &host), redirect(0, &host)), (1, 0), "once");
     assert_eq!(macs(), [new, old, old, own]);

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::{Gid, Mac, Vlan};
 
-use super::{Interface, LinkEvent};
+use super::{Conflict, Interface, LinkEvent};
 use crate::net::address::{ALL_NODES, NO_IPV4, is_host};
 use crate::net::cache::Evidence;
 use crate::net::parse::{self, ArpKind, Echo, Link, Message};
@@ -200,12 +200,19 @@ impl Interface {
 
     /// Reports that `mac` uses our `address`; whether it is time for that again.
     fn report_conflict(&mut self, now: u64, address: IpAddr, mac: Mac) -> bool {
-        let recent = self.defended_ns.get(&address).is_some_and(|last| now < last + DEFEND_INTERVAL_NS);
-        if !recent {
-            self.defended_ns.insert(address, now);
+        let before = self.conflicts.get(&address).copied();
+        let recent = before.filter(|before| now < before.defended_ns + DEFEND_INTERVAL_NS);
+        let conflict = Conflict {
+            mac,
+            count: before.map_or(0, |before| before.count) + 1,
+            heard_ns: now,
+            defended_ns: recent.map_or(now, |recent| recent.defended_ns),
+        };
+        self.conflicts.insert(address, conflict);
+        if recent.is_none() {
             self.event(LinkEvent::Conflict { address, mac });
         }
-        !recent
+        recent.is_none()
     }
 
     fn learn(&mut self, now: u64, address: IpAddr, mac: Mac, evidence: Evidence) -> Result<(), Counter> {

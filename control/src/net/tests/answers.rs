@@ -195,3 +195,17 @@ fn addresses_come_and_go() {
     ignores(&mut interface, ARP_REQUEST, Counter::NotOurAddress);
     ignores(&mut interface, PING4, Counter::NotOurAddress);
 }
+
+#[test]
+fn conflicts_are_kept_for_people_until_the_address_goes() {
+    let mut interface = interface();
+    for n in 0..3 {
+        interface.on_frame(n * SECOND_NS, &ARP_CONFLICT.bytes());
+    }
+    let kept: Vec<_> = interface.conflicts().collect();
+    let (address, conflict) = kept[0];
+    assert_eq!((kept.len(), address, conflict.mac), (1, ip("192.0.2.1"), OTHER));
+    assert_eq!((conflict.count, conflict.heard_ns), (3, 2 * SECOND_NS));
+    interface.remove_address(ip("192.0.2.1"));
+    assert_eq!(interface.conflicts().count(), 0);
+}

@@ -164,6 +164,62 @@ fn an_advertisement_without_mac_resolves_nothing() {
     assert_eq!(interface.counters().get(Counter::NeighbourIgnored), 1);
 }
 
+/// Connections ask each second: the neighbour is asked for until it is back, and told of if it is elsewhere then.
+#[test]
+fn a_neighbour_in_use_that_fell_silent_is_followed_to_where_it_comes_back() {
+    let mut interface = with_peer("192.0.2.2", ARP_ANSWER);
+    let mut asked = Vec::new();
+    for second in 1..100 {
+        interface.look_after(second * SECOND_NS, ip("192.0.2.2"));
+        asked.extend(sent(&mut interface));
+        asked.extend(run(&mut interface, (second + 1) * SECOND_NS).into_iter().map(|(_, frame)| frame));
+    }
+    assert!(asked.len() > 30, "{} questions in a minute: it gave up", asked.len());
+    assert!(asked.len() < 70, "{} questions in a minute", asked.len());
+    let told = events(&mut interface);
+    assert!(told.len() > 10 && told.iter().all(|event| *event == failed("192.0.2.2")), "{told:?}");
+    interface.on_frame(100 * SECOND_NS, &ARP_MOVED.bytes());
+    let changed = NeighbourEvent::Changed { address: ip("192.0.2.2"), old: PEER, new: OTHER };
+    assert_eq!(events(&mut interface), [resolved("192.0.2.2", OTHER), LinkEvent::Neighbour(changed)]);
+    assert_eq!(interface.known_mac(ip("192.0.2.2")), Some(OTHER));
+}
+
+#[test]
+fn what_nobody_uses_any_more_is_not_asked_for_without_end() {
+    let mut interface = with_peer("192.0.2.2", ARP_ANSWER);
+    interface.look_after(31 * SECOND_NS, ip("192.0.2.2"));
+    let asked = run(&mut interface, 200 * SECOND_NS);
+    let (last, _) = asked.last().unwrap();
+    assert!((85 * SECOND_NS..100 * SECOND_NS).contains(last), "a minute after the last use: {last}");
+    assert_eq!(interface.next_timeout(), None);
+}
+
+#[test]
+fn looking_after_neighbours_pushes_nobody_out() {
+    let cache = CacheLimits { capacity: 2, ..CacheLimits::default() };
+    let mut interface = Interface::new(Config { cache, ..config() }).unwrap();
+    interface.resolve(0, ip("192.0.2.2"));
+    interface.on_frame(0, &ARP_ANSWER.bytes());
+    for host in 3..6 {
+        interface.look_after(1, ip(&format!("192.0.2.{host}")));
+    }
+    assert_eq!(sent(&mut interface).len(), 2, "the first, and one more for whom there was room");
+    assert_eq!(interface.known_mac(ip("192.0.2.2")), Some(PEER));
+}
+
+#[test]
+fn the_time_until_a_neighbour_is_dead_can_be_chosen() {
+    for ms in [100, 900, 5000] {
+        let cache = CacheLimits::giving_up_after(ms * MS);
+        let mut interface = Interface::new(Config { cache, ..config() }).unwrap();
+        interface.resolve(0, ip("192.0.2.2"));
+        run(&mut interface, ms * MS - 1);
+        assert!(events(&mut interface).is_empty());
+        run(&mut interface, ms * MS);
+        assert_eq!(events(&mut interface), [failed("192.0.2.2")]);
+    }
+}
+
 #[test]
 fn nobody_fills_the_cache_by_telling_what_was_not_asked() {
     for frame in [ARP_ANSWER, ARP_MOVED, NA_ANSWER, NA_MOVED] {

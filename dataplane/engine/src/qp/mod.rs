@@ -173,16 +173,16 @@ impl Qp {
         ctx.events.raise(EventKind::QpFatal, self.source());
     }
 
-    /// Sends to another station from now on, if its path goes by the one that `leads` describes. Whether that is new. Packets to
+    /// Sends to the station `to` from now on, if it did to `from` by a hop that `leads` describes; whether it did. Packets to
     /// ourselves never leave.
-    pub(crate) fn redirect(&mut self, mac: Mac, leads: impl Fn(u16, Gid) -> bool) -> bool {
+    pub(crate) fn redirect(&mut self, from: Mac, to: Mac, leads: impl Fn(u16, Gid) -> bool) -> bool {
         let Some(path) = &mut self.path else { return false };
         let follows = path.template.reach() == Reach::Wire
-            && path.template.dmac() != mac
+            && path.template.dmac() == from
             && leads(path.vid, path.remote);
         if follows {
-            path.template = path.template.with_dmac(mac);
-            self.attr.path = self.attr.path.map(|known| Addressing { dmac: mac, ..known });
+            path.template = path.template.with_dmac(to);
+            self.attr.path = self.attr.path.map(|known| Addressing { dmac: to, ..known });
         }
         follows
     }
