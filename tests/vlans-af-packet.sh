@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# VLANs of a port beside those of the kernel: the kernel's VLAN interface at the other end of a veth pair resolves and pings ours,
-# two processes of ours talk in a VLAN, every packet carries its tag, and addresses that come and go disturb nobody else.
+# VLANs of a port: a station that scapy plays at the other end of a veth pair resolves and pings ours, two processes of ours talk in
+# VLANs, every packet carries its tag, and addresses that come and go disturb nobody else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/tools/proof.sh
@@ -19,32 +19,21 @@ trunk() {
 trunk "$scratch/left.toml" 1 left
 trunk "$scratch/right.toml" 2 right
 
-# The kernel's own VLANs on the right, with addresses of VLAN 5 in both.
-for vlan in 5 6; do
-    on b ip link add link right name right.$vlan type vlan id $vlan
-    on b sh -c "cd /proc/sys/net/ipv6/conf/right.$vlan && echo 0 >accept_dad && echo 0 >disable_ipv6"
-    on b ip link set right.$vlan up
-done
-on b ip address add 10.5.0.102/24 dev right.5
-on b ip -6 address add fd05::102/64 dev right.5 nodad
-
 capture a left
+capture b right
 start_server a "$scratch/left.toml"
 
 address() { on a "$programs/rockhopper" address "$@" -c "$scratch/left.toml"; }
-pings() { on b ping -n -q -c 2 -i 0.2 -W 5 "$@"; }
+# VLAN OWN WHAT...: a station that scapy plays on the right.
+station() { on b tests/tools/vlan_station.py right "$@"; }
 link_local() { address show --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["links"][1]["addresses"][0]["prefix"].split("/")[0])'; }
 
-check "the kernel pings our IPv4 address in VLAN 5" pings 10.5.0.1
-check "and our IPv6 address" pings -6 fd05::1
-check "and our link-local address" pings -6 "$(link_local)%right.5"
-check "a full frame comes back" pings -s 4172 -M do 10.5.0.1
-on b ip address del 10.5.0.102/24 dev right.5
-on b ip address add 10.5.0.102/24 dev right.6
+check "a station in VLAN 5 finds and pings our IPv4 address" station 5 10.5.0.102 ping 10.5.0.1
+check "and our IPv6 address" station 5 fd05::102 ping fd05::1
+check "and our link-local address" station 5 fe80::102 ping "$(link_local)"
+check "a full frame comes back" station 5 10.5.0.102 ping 10.5.0.1 4172
 not() { ! "$@"; }
-check "the same address is not there in VLAN 6" not on b ping -n -q -c 1 -W 1 10.5.0.1
-on b ip address del 10.5.0.102/24 dev right.6
-on b ip address add 10.5.0.102/24 dev right.5
+check "the same address is not there in VLAN 6" not station 6 10.5.0.102 ping 10.5.0.1
 
 # The client names its GID in a VLAN; the server finds its own by it.
 client() { on b timeout --kill-after=5 60 "$programs/rockhopper-perf" "$@" -c "$scratch/right.toml" --verify --json; }
@@ -54,6 +43,19 @@ for index in 4 5 7; do
     check "UD SEND by GID $index" client send-bw 10.77.0.101 -C UD -x $index -s 1000 -n 100 -t 128
 done
 
+check "the captures are complete" end_captures
+# FILTER: how many packets of both captures.
+packets() { for end in left right; do tshark -n -r "$scratch/$end.pcap" -Y "$1" -T fields -e frame.number 2>/dev/null; done | wc -l; }
+tagged() {
+    local five six none
+    five=$(packets 'infiniband && vlan.id == 5') six=$(packets 'infiniband && vlan.id == 6')
+    none=$(packets 'infiniband && !vlan')
+    echo "VLAN 5: $five, VLAN 6: $six, untagged: $none"
+    [ "$five" -gt 500 ] && [ "$six" -gt 200 ] && [ "$none" = 0 ]
+}
+check "every packet carries the tag of its VLAN" tagged
+check "zlib agrees with every iCRC" tests/tools/check_icrc.py --need write,read,ack,ud "$scratch/left.pcap" "$scratch/right.pcap"
+
 # Another address comes and goes meanwhile.
 flap() {
     local n
@@ -61,7 +63,7 @@ flap() {
         address add 10.5.0.50/24 --link port1.5 && address remove 10.5.0.50 || return 1
     done
 }
-start b flapped timeout 60 "$programs/rockhopper-perf" write-bw 10.77.0.101 -c "$scratch/right.toml" -x 4 -s 20000 -D 8 --verify --json
+start b flapped timeout 60 "$programs/rockhopper-perf" write-bw 10.77.0.101 -c "$scratch/right.toml" -x 4 -s 20000 -D 5 --verify --json
 running=$started
 check "addresses come and go while packets flow" flap
 check "and the traffic saw nothing of it" stop "$running" 0
@@ -73,35 +75,14 @@ sleep 3
 ends_with() { local status=0; stop "$2" 0 || status=$?; [ "$status" = "$1" ] || { echo "status $status"; return 1; }; }
 check "the address in use is removed" address remove 10.5.0.1
 check "what used it ends with status 1" ends_with 1 "$running"
-check "the kernel does not find it any more" not on b ping -n -q -c 1 -W 1 10.5.0.1
+check "the station does not find it any more" not station 5 10.5.0.102 ping 10.5.0.1
 check "it is added again" address add 10.5.0.1/24 --link port1.5
-check "the kernel finds it" pings 10.5.0.1
+check "the station finds it" station 5 10.5.0.102 ping 10.5.0.1
 check "and so do our own" client write-bw 10.77.0.101 -x 4 -s 20000 -n 200
-# It is the server's only once more: the kernel takes it, too, and says so.
-on b ip address add 10.5.0.1/24 dev right.5
-on b arping -q -U -c 1 -I right.5 10.5.0.1 2>/dev/null || on b python3 - <<'PYTHON'
-import socket, struct
-link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-link.bind(("right.5", 0x0806))
-mac = link.getsockname()[4]
-arp = struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, 1, mac, socket.inet_aton("10.5.0.1"), bytes(6), socket.inet_aton("10.5.0.1"))
-link.send(b"\xff" * 6 + mac + struct.pack("!H", 0x0806) + arp)
-PYTHON
+# Then somebody else has it, too, and says so.
+station 5 10.5.0.1 claim
 conflict_noted() { on a "$programs/rockhopper" stats -c "$scratch/left.toml" | grep "note: .* uses 10.5.0.1, an address of port1.5, too"; }
 check "a conflict is told of" wait_for 5 conflict_noted
-on b ip address del 10.5.0.1/24 dev right.5
 
 check "the server ends well" stop "$server" INT
-check "the capture is complete" end_captures
-# FILTER: how many packets of the capture.
-packets() { tshark -n -r "$scratch/left.pcap" -Y "$1" -T fields -e frame.number 2>/dev/null | wc -l; }
-tagged() {
-    local five six none
-    five=$(packets 'infiniband && vlan.id == 5') six=$(packets 'infiniband && vlan.id == 6')
-    none=$(packets 'infiniband && !vlan')
-    echo "VLAN 5: $five, VLAN 6: $six, untagged: $none"
-    [ "$five" -gt 500 ] && [ "$six" -gt 200 ] && [ "$none" = 0 ]
-}
-check "every packet carries the tag of its VLAN" tagged
-check "zlib agrees with every iCRC" tests/tools/check_icrc.py --need write,read,ack,ud "$scratch/left.pcap"
 passed

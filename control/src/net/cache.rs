@@ -51,7 +51,7 @@ impl CacheLimits {
     /// The default, with another time after which a neighbour that does not answer is dead.
     pub fn giving_up_after(timeout_ns: u64) -> CacheLimits {
         let default = CacheLimits::default();
-        CacheLimits { interval_ns: timeout_ns / u64::from(default.tries), ..default }
+        CacheLimits { interval_ns: timeout_ns.div_ceil(default.tries.into()), ..default }
     }
 }
 

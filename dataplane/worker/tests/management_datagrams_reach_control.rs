@@ -41,7 +41,8 @@ fn a_datagram_arrives_whole_with_its_headers() {
 #[test]
 fn its_vlan_is_told() {
     let (mut peer, driven) = rig("madvlan", LinkConfig::default());
-    let addresses = AddressSet { vlan: 7, ..AddressSet::new(&[peer.peer.mac], &[peer.peer.gid]).unwrap() };
+    let mut addresses = AddressSet::new(&[peer.peer.mac], &[peer.peer.gid]).unwrap();
+    addresses.own.vlan = 7;
     common::done(driven.end.handles[0].call(Command::SetAddresses { lane: 0, addresses: addresses.into() }));
     let tagged = Addressing { vlan: Some(Vlan::new(3, 7)), ..way(peer.at, peer.peer) };
     let (tagged, bare) = (datagram(&tagged, &mad(1)), datagram(&way(peer.at, peer.peer), &mad(2)));
