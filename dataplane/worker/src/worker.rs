@@ -116,11 +116,11 @@ impl Worker {
     /// Nothing to do: a pause, or a sleep that doorbells, commands, frames of other workers and timers end.
     fn rest(&mut self) {
         let now = self.clock.now_ns();
-        let due = self.lanes.iter().filter_map(Lane::next_timeout).min();
-        match self.idle.next_sleep(now, due) {
+        let lanes = &self.lanes;
+        match self.idle.next_sleep(now, || lanes.iter().filter_map(Lane::next_timeout).min()) {
             None => std::hint::spin_loop(),
             Some(limit) => {
-                let (lanes, shared) = (&self.lanes, &self.shared);
+                let shared = &self.shared;
                 shared.waker.sleep(limit, || {
                     lanes.iter().all(Lane::is_quiet)
                         && shared.commands.is_empty()
