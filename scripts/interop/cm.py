@@ -19,6 +19,10 @@ from runner import Failed
 
 THEIRS_V4, THEIRS_V6 = "10.78.0.1", "fd78::1"
 OURS_V4, OURS_V6 = "10.78.0.2", "fd78::2"
+# A VLAN of both over the same NICs; guest.sh gives our port the other addresses.
+VLAN = 5
+VLAN_THEIRS_V4, VLAN_THEIRS_V6 = "10.90.0.1", "fd90::1"
+VLAN_OURS_V4, VLAN_OURS_V6 = "10.90.0.2", "fd90::2"
 PORT = "rdma0"
 NIC = "eth0"
 # Groups, and whom they are for.
@@ -34,7 +38,7 @@ class Row:
 
     program: str          # rping, ib_send_bw ...
     role: str             # Rockhopper's: client or server
-    over: str             # IPv4, IPv6 or link-local
+    over: str             # IPv4, IPv6, link-local, VLAN IPv4, VLAN IPv6
     theirs: str           # the Linux program's arguments; {to} is where to connect to
     ours: tuple = ()      # as client: our program's arguments; {to} likewise
     counts: tuple = ()    # as server: what the connections have to have counted, in any order
@@ -52,14 +56,15 @@ class Row:
 def near(over, link_local):
     """Our address, as the guest names it."""
     return {
-        "IPv4": OURS_V4, "IPv6": OURS_V6, "link-local": f"{link_local}%{NIC}"
+        "IPv4": OURS_V4, "IPv6": OURS_V6, "link-local": f"{link_local}%{NIC}", "VLAN IPv4": VLAN_OURS_V4, "VLAN IPv6": VLAN_OURS_V6,
     }[over]
 
 
 def far(over, link_local):
     """The guest's address, as we name it."""
     return {
-        "IPv4": THEIRS_V4, "IPv6": THEIRS_V6, "link-local": f"{link_local}%{PORT}"
+        "IPv4": THEIRS_V4, "IPv6": THEIRS_V6, "link-local": f"{link_local}%{PORT}",
+        "VLAN IPv4": VLAN_THEIRS_V4, "VLAN IPv6": VLAN_THEIRS_V6,
     }[over]
 
 
@@ -123,6 +128,7 @@ class Ends:
 
     def __init__(self, guest, config):
         self.guest, self.config, self.server = guest, config, None
+        join_vlan(guest)
         self.their_link_local = guest.must(f"ip -6 address show dev {NIC} scope link | sed -n 's/.*inet6 \\(fe80[^/]*\\).*/\\1/p'").strip()
 
     def __enter__(self):
@@ -206,17 +212,26 @@ def last_line(log):
     return (log.decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
+def join_vlan(guest):
+    """Puts the guest into the VLAN, too."""
+    nic = f"{NIC}.{VLAN}"
+    guest.must(
+        f"ip link add link {NIC} name {nic} type vlan id {VLAN}; echo 0 >/proc/sys/net/ipv6/conf/{nic}/accept_dad; "
+        f"ip address add {VLAN_THEIRS_V4}/24 dev {nic}; ip address add {VLAN_THEIRS_V6}/64 dev {nic} nodad; ip link set {nic} up")
+
+
 PING = ("rockhopper", "ping", "{to}", "-i", "0")
 PLACES = ("IPv4", "IPv6", "link-local")
+VLANS = ("VLAN IPv4", "VLAN IPv6")
 
 
 def servers(mtu):
     """Linux' clients against `rockhopper serve`."""
     some = []
-    for over in PLACES:
+    for over in PLACES + VLANS:
         some.append(Row("rping", "server", over, "-c -a {to} -C 100 -V", counts=(100,)))
         some.append(Row("rping", "server", over, "-c -a {to} -C 20 -V -S 60000", counts=(20,)))
-    for over in PLACES:
+    for over in PLACES + VLANS:
         some.append(Row("ucmatose", "server", over, "-s {to} -c 5", counts=(10,) * 5))
         some.append(Row("udaddy", "server", over, "-s {to} -c 4 -C 10 -S 100"))
     for over in PLACES:
@@ -246,12 +261,12 @@ def with_mtu(row, mtu):
 def clients(mtu):
     """Ours against Linux' servers."""
     some = []
-    for over in PLACES:
-        bind = "::0" if over != "IPv4" else "0.0.0.0"
+    for over in PLACES + VLANS:
+        bind = "0.0.0.0" if over.endswith("IPv4") else "::0"
         some.append(Row("rping", "client", over, f"-s -a {bind} -C 100 -V", ours=(*PING, "-n", "100")))
         some.append(Row("rping", "client", over, f"-s -a {bind} -C 20 -V -S 60000", ours=(*PING, "-n", "20", "-s", "60000")))
-    for over in PLACES:
-        bind = "" if over == "IPv4" else "-b ::0"
+    for over in PLACES + VLANS:
+        bind = "" if over.endswith("IPv4") else "-b ::0"
         some.append(Row("ucmatose", "client", over, f"{bind} -c 5", ours=(*PING, "--peer", "ucmatose", "-n", "10", "-s", "100", "--connections", "5")))
         some.append(Row("udaddy", "client", over, f"{bind} -c 4 -C 10 -S 100",
                         ours=(*PING, "--peer", "udaddy", "-n", "10", "-s", "100", "--connections", "4")))
@@ -283,10 +298,11 @@ def short(mtu):
     """What `make test` runs: each program once in each role."""
     if mtu != 1500:
         return []
+    places = {"rping": ("IPv4", "VLAN IPv6"), "ucmatose": ("IPv6",), "udaddy": ("link-local",), "cmtime": ("IPv6",)}
     wanted, seen = [], set()
     for row in whole(mtu):
-        over = {"rping": "IPv4", "ucmatose": "IPv6", "udaddy": "link-local", "cmtime": "IPv6"}.get(row.program, "IPv4")
-        if (row.program, row.role) not in seen and row.over == over:
-            seen.add((row.program, row.role))
+        kind = (row.program, row.role, row.over)
+        if kind not in seen and row.over in places.get(row.program, ("IPv4",)):
+            seen.add(kind)
             wanted.append(row)
     return wanted

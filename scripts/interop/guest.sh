@@ -19,6 +19,7 @@
 #
 #   tap     near end                                 guest
 #   rdma0   a port: 10.78.0.2/24, fd78::2/64         eth0 with rxe0: 10.78.0.1/24, fd78::1/64
+#           in VLAN 5: 10.90.0.2/24, fd90::2/64      in VLAN 5, where a test makes eth0.5: 10.90.0.1/24, fd90::1/64
 #   line0   the kernel: 10.79.0.2/24                 eth1: 10.79.0.1/24, for commands and TCP exchanges
 #
 # rxe0's GIDs: 0 is link-local, 1 the IPv4 address, 2 fd78::1. In scripts: see guest/lib.sh (listens, background, ended,
@@ -172,6 +173,9 @@ driver = "af_packet"
 interface = "rdma0"
 addresses = ["10.78.0.2/24", "fd78::2/64"]
 mtu = $(ip -n "rh-$1" link show dev rdma0 | sed -n 's/.* mtu \([0-9]*\) .*/\1/p')
+[[port.vlans]]
+id = 5
+addresses = ["10.90.0.2/24", "fd90::2/64"]
 [workers]
 poll = "adaptive"
 [control]
