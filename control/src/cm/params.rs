@@ -1,5 +1,6 @@
 //! What two sides tell each other when they connect, after `rdma_conn_param` and `rdma_ud_param`.
 
+use crate::verbs::EVERYTHING;
 use engine::Access;
 use std::time::Duration;
 use wire::{Addressing, Mtu, QKey, Qpn};
@@ -106,12 +107,7 @@ impl Default for CmOptions {
             ack_timeout: 16,
             min_rnr_timer: 12,
             path_mtu: None,
-            access: Access::LOCAL_WRITE
-                | Access::REMOTE_WRITE
-                | Access::REMOTE_READ
-                | Access::REMOTE_ATOMIC
-                | Access::FLUSH_GLOBAL
-                | Access::FLUSH_PERSISTENT,
+            access: EVERYTHING,
             qkey: DEFAULT_UD_QKEY,
             reuse_addr: false,
         }

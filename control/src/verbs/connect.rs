@@ -56,17 +56,20 @@ pub struct ConnectOptions {
     pub qkey: QKey,
 }
 
+/// What a peer may do where nobody says otherwise: what keys allow.
+pub(crate) const EVERYTHING: Access = Access::LOCAL_WRITE
+    .union(Access::REMOTE_WRITE)
+    .union(Access::REMOTE_READ)
+    .union(Access::REMOTE_ATOMIC)
+    .union(Access::FLUSH_GLOBAL)
+    .union(Access::FLUSH_PERSISTENT);
+
 impl Default for ConnectOptions {
     fn default() -> Self {
         ConnectOptions {
             sgid_index: None,
             path_mtu: None,
-            access: Access::LOCAL_WRITE
-                | Access::REMOTE_WRITE
-                | Access::REMOTE_READ
-                | Access::REMOTE_ATOMIC
-                | Access::FLUSH_GLOBAL
-                | Access::FLUSH_PERSISTENT,
+            access: EVERYTHING,
             max_rd_atomic: 16,
             timeout: 16,
             retry_cnt: 7,

@@ -104,8 +104,8 @@ impl Lane {
         if !self.gate.take(now, frame.src) {
             return Err(Drop::MadRate);
         }
-        let vlan = frame.vlan.or(mbuf.stripped_vlan().map(Vlan::from_tci));
-        if !self.link.push_mad(Datagram { frame: *frame, deth, vlan, mad }) {
+        // A tag that the NIC took off is one of the frame's already.
+        if !self.link.push_mad(Datagram { frame: *frame, deth, vlan: frame.vlan, mad }) {
             return Err(Drop::MadRingFull);
         }
         self.counters.traffic.mads += 1;

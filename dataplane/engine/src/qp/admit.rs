@@ -52,7 +52,8 @@ fn state(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if takes { Ok(()) } else { Err(DropReason::WrongState) }
 }
 
-/// A connected QP hears its peer only, on the link that it is on: in another VLAN, the same address is somebody else's. The UDP source port is not looked at: some peers send any.
+/// A connected QP hears its peer only, on the link that it is on: in another VLAN, the same address is somebody else's. The UDP
+/// source port is not looked at: some peers send any.
 fn addresses(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if qp.qp_type == QpType::Ud {
         return Ok(());
