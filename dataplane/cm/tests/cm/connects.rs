@@ -57,6 +57,50 @@ fn the_plans_of_both_ends_fit_together() {
     assert_eq!((active.ack_timeout, passive.ack_timeout), (17, 17));
 }
 
+/// rocev2 facts, CM 4 and 12: the REQ tells of the active side's path, and the passive side sends on it as it was told.
+#[test]
+fn the_request_s_path_is_that_of_both_ends() {
+    for (hop_limit, lid, subnet_local) in [(64, 0xFFFF, false), (2, 0xFFFF, false), (1, 0, true)] {
+        let mut pair = Pair::new();
+        let own = Path { traffic_class: 0x68, flow_label: 0xABCDE, sl: 3, hop_limit, ..pair.a.path };
+        pair.a.cm.send_req(0, &ReqParams { path: own, ..pair.a.req() }).unwrap();
+        pair.settle();
+        let Event::ReqReceived { conn, req, .. } = pair.b.event() else { panic!() };
+        let primary = &req.primary;
+        assert_eq!((primary.local_lid, primary.remote_lid, primary.subnet_local), (lid, lid, subnet_local));
+        assert_eq!((primary.local_gid, primary.remote_gid, primary.hop_limit), (A, B, hop_limit));
+        assert_eq!((primary.traffic_class, primary.flow_label, primary.sl), (0x68, 0xABCDE, 3));
+        assert_eq!((req.alternate.local_lid, req.alternate.remote_lid), (0, 0), "there is no other");
+        // The way back has a hop limit of its own.
+        let back = Path { traffic_class: 0x68, flow_label: 0xABCDE, sl: 3, ..pair.b.path };
+        assert_eq!(pair.b.cm.plan_accept(conn, &rep()).unwrap().path, back);
+    }
+}
+
+/// rocev2 facts, CM 10 and 14.8: the ACK timeout of the connection, within bounds.
+#[test]
+fn timewait_is_as_long_as_the_ack_timeout_but_neither_nothing_nor_for_ever() {
+    for (ack_timeout, ns) in [
+        (0, 100 * MS),
+        (14, 100 * MS),
+        (15, timeout_ns(15)),
+        (18, timeout_ns(18)),
+        (19, 2_000 * MS),
+        (31, 2_000 * MS),
+    ] {
+        let mut pair = Pair::new();
+        pair.a.cm.send_req(0, &ReqParams { ack_timeout, ..pair.a.req() }).unwrap();
+        pair.settle();
+        let Event::ReqReceived { conn, .. } = pair.b.event() else { panic!() };
+        pair.b.cm.destroy(0, conn);
+        pair.settle();
+        for end in [&mut pair.a, &mut pair.b] {
+            end.events();
+            assert_eq!((end.cm.usage().timewait, end.cm.next_timeout()), (1, Some(ns)), "code {ack_timeout}");
+        }
+    }
+}
+
 /// Every answer repeats the request's transaction, a DREQ begins its own (rocev2 facts, CM 2).
 #[test]
 fn answers_repeat_the_transaction() {

@@ -115,7 +115,8 @@ fn a_reply_to_a_request_that_is_unknown_is_rejected() {
     let rej = pair.a.sent_one();
     pair.b.take(&rej);
     let Event::Rejected { conn, rej } = pair.b.event() else { panic!() };
-    assert_eq!((conn, rej.reason), (b, wire::mad::RejectReason::INVALID_COMM_ID));
+    let (reason, message) = (wire::mad::RejectReason::INVALID_COMM_ID, wire::mad::Answered::Rep);
+    assert_eq!((conn, rej.reason, rej.message), (b, reason, message));
     // With both IDs that the REP had: Linux looks for no less.
     let CmMessage::Rep(rep) = reply.message else { panic!() };
     assert_eq!((rej.local_id, rej.remote_id), (rep.remote_id, rep.local_id));

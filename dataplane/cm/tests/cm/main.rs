@@ -4,6 +4,7 @@ mod bounds;
 mod connects;
 mod dead_peers;
 mod drops;
+mod links;
 mod lost;
 mod refusals;
 mod retries;
