@@ -26,9 +26,9 @@ pub(crate) struct Names {
     last_id: u32,
 }
 
-/// How long the number of a QP rests: what is under way to it is gone by then, and so is the timewait of its connection (rocev2
-/// facts, CM 10 and 14).
-const REST: Duration = Duration::from_secs(2);
+/// How long the number of a QP rests: what is under way to it is gone by then, and so is its connection, for which a silent peer
+/// is asked to disconnect for a second before a timewait of up to two (rocev2 facts, CM 10 and 14).
+const REST: Duration = Duration::from_secs(4);
 /// Numbers that rest at a time, of sixteen million. When there are more, the one that has rested longest is free.
 const MOST_RESTING: usize = 1 << 18;
 
@@ -109,11 +109,15 @@ impl Names {
         self.resting.wake(Instant::now());
         loop {
             let qpn = Qpn::new(rand::random());
-            if !is_special(qpn) && !self.qps.contains_key(&qpn.value()) && !self.resting.has(qpn.value()) {
+            if self.is_free(qpn) {
                 self.qps.insert(qpn.value(), qp_type);
                 return qpn;
             }
         }
+    }
+
+    fn is_free(&self, qpn: Qpn) -> bool {
+        !is_special(qpn) && !self.qps.contains_key(&qpn.value()) && !self.resting.has(qpn.value())
     }
 
     /// An unused XRC SRQ number, as unpredictable as a queue pair's.
@@ -147,6 +151,26 @@ pub(crate) fn starting_psn() -> Psn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_free_when_it_has_rested() {
+        let mut names = Names::default();
+        let qpn = names.qpn(QpType::Rc);
+        assert!(!names.is_free(qpn) && !names.is_free(Qpn::GSI));
+        names.free_qpn(qpn);
+        assert!(!names.is_free(qpn), "it rests");
+        names.resting.wake(Instant::now() + REST);
+        assert!(names.is_free(qpn));
+    }
+
+    /// rocev2 facts, CM 14.8: a queue pair that is destroyed with its connection leaves a peer that does not answer the DREQ, and
+    /// then timewait.
+    #[test]
+    fn a_number_rests_longer_than_its_connection() {
+        let config = ::cm::Config::new(1, [0; 32]);
+        let longest = config.timing.patience_ns() + config.timewait_ns.1;
+        assert!(REST >= Duration::from_nanos(longest), "{REST:?} of {longest} ns");
+    }
 
     #[test]
     fn numbers_are_unused_unpredictable_and_not_special() {

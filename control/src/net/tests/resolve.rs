@@ -240,6 +240,29 @@ fn the_gateway_is_resolved_for_what_is_beyond_the_link() {
     assert_eq!(interface.resolve(0, ip("2001:db8:1::9")), Resolution::Failed, "no gateway for IPv6");
 }
 
+/// When it moves, everything beyond it does.
+#[test]
+fn a_gateway_is_known_as_one() {
+    let gateway_v4 = Some("192.0.2.2".parse().unwrap());
+    let gateway_v6 = Some("2001:db8::2".parse().unwrap());
+    let both = Interface::new(Config { gateway_v4, gateway_v6, ..config() }).unwrap();
+    let only = Interface::new(Config { gateway_v4, ..config() }).unwrap();
+    for (neighbour, of_both, of_one) in [
+        ("192.0.2.2", true, true),
+        ("2001:db8::2", true, false),
+        ("192.0.2.3", false, false),
+        ("2001:db8::3", false, false),
+    ] {
+        let neighbour = ip(neighbour);
+        assert_eq!(
+            (both.is_gateway(neighbour), only.is_gateway(neighbour)),
+            (of_both, of_one),
+            "{neighbour}"
+        );
+        assert!(!interface().is_gateway(neighbour));
+    }
+}
+
 #[test]
 fn own_addresses_and_groups_need_no_resolution() {
     let mut interface = interface();

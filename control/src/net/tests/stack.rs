@@ -58,6 +58,20 @@ fn links_resolve_and_announce_each_for_itself() {
     assert_eq!(stack.resolve(2, Some(7), ip("192.0.2.2")), Resolution::Failed, "no such link");
     let event = NeighbourEvent::Resolved { address: ip("192.0.2.2"), mac: PEER };
     assert_eq!(happened(&mut stack), [Event::Neighbour { vlan: None, event }]);
+    stack.on_frame(3, &ARP_ANSWER.bytes(), Some(100));
+    assert_eq!(happened(&mut stack), [Event::Neighbour { vlan: Some(100), event }]);
+}
+
+/// Who is told of a station with our address has to know on which link it is.
+#[test]
+fn a_conflict_is_of_a_link() {
+    let mut stack = stack(&[], &[]);
+    for vlan in [Some(100), None] {
+        stack.on_frame(0, &ARP_CONFLICT.bytes(), vlan);
+        let address = ip("192.0.2.1");
+        assert_eq!(happened(&mut stack), [Event::Conflict { vlan, address, mac: OTHER }]);
+        assert_eq!(stack.link(vlan).unwrap().conflicts().count(), 1);
+    }
 }
 
 #[test]
@@ -147,6 +161,10 @@ fn the_gid_is_chosen_by_the_way_to_the_destination() {
     assert_eq!(chosen(&stack, want("10.0.6.9")), "10.0.6.1 V2");
     stack.remove_address(None, ip("10.0.6.1")).unwrap();
     assert_eq!(chosen(&stack, want("10.0.6.9")), "10.0.0.1 in VLAN 100 V2");
+    // The port's own link goes first where it fits as well, and by its longest prefix only.
+    stack.add_address(None, "10.0.7.1/16".parse().unwrap()).unwrap();
+    assert_eq!(chosen(&stack, want("10.0.5.9")), "10.0.5.1 in VLAN 100 V2", "24 bits, and 8 bits besides");
+    assert_eq!(chosen(&stack, want("10.0.6.9")), "10.0.7.1 V2", "16 bits, and 8 there");
 }
 
 #[test]
@@ -207,7 +225,12 @@ fn a_wrong_choice_is_told_with_the_right_one() {
         "{refused}"
     );
     let other_type = Want { gid_type: Some(RoceVersion::V1), ..want("192.0.2.9") };
-    assert_eq!(stack.choose(&other_type), Err(WrongGid::Type(RoceVersion::V1)));
+    let refused = stack.choose(&other_type).unwrap_err();
+    assert_eq!(refused, WrongGid::Type(RoceVersion::V1));
+    assert!(
+        refused.to_string().starts_with("the port does not speak RoCE v1; name it in gid_types"),
+        "{refused}"
+    );
     // No router passes on what comes from a link-local address.
     let gateway_v6 = Some("fe80::fe".parse().unwrap());
     let stack = Stack::new(&[], Config { gateway_v6, ..config() }, Vec::new()).unwrap();
@@ -216,6 +239,21 @@ fn a_wrong_choice_is_told_with_the_right_one() {
         refused.contains("use index 2 (2001:db8::1), which reaches it by the gateway fe80::fe"),
         "{refused}"
     );
+}
+
+/// A gateway leads everywhere, but what is on a link of ours needs none.
+#[test]
+fn a_link_that_has_the_destination_goes_before_one_with_a_gateway() {
+    let own = Config { gateway_v4: Some("192.0.2.254".parse().unwrap()), ..config() };
+    let tagged = Config { vlan: Some(5), ..Config::new(US, vec!["10.0.5.1/24".parse().unwrap()]) };
+    let stack = Stack::new(&[], own, vec![tagged]).unwrap();
+    let way = |destination| {
+        let choice = stack.choose(&want(destination)).unwrap();
+        (choice.entry.to_string(), choice.next_hop)
+    };
+    let on_link = NextHop::Neighbour(ip("10.0.5.9"));
+    assert_eq!(way("10.0.5.9"), ("10.0.5.1 in VLAN 5".into(), on_link));
+    assert_eq!(way("10.0.6.9"), ("192.0.2.1".into(), NextHop::Neighbour(ip("192.0.2.254"))));
 }
 
 /// unverified RFC 3376, 3810: groups are joined on a link, and told there.
