@@ -20,7 +20,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use wire::mad::{IpAddressing, MessageKind, RejectReason, ServiceId, SidrStatus};
-use wire::{Addressing, Gid, Qpn};
+use wire::{Addressing, Gid, Mac, Qpn};
+use worker::Whom;
 
 /// Connection management of a port.
 pub(crate) struct PortCm {
@@ -330,6 +331,11 @@ impl PortCore {
             }
             Ok(())
         });
+    }
+
+    /// A next hop has moved to another MAC.
+    pub fn cm_redirect(&self, whom: &Whom, from: Mac, to: Mac) {
+        self.cm.book().ways.redirect(whom, from, to);
     }
 
     /// A queue pair has received its first packet: rocev2 facts, CM 11, data establishes.

@@ -1,10 +1,12 @@
-//! How packets get to the peers of connections: headers by the ends of a path, as they were when the connection began.
+//! How packets get to the peers of connections: headers by the ends of a path, as they were when the connection began, but for
+//! next hops that have moved since.
 //!
 //! A peer that asked us may not be in the neighbour cache, and is not asked for: it is answered where it came from.
 
 use ::cm::Path;
 use std::collections::HashMap;
-use wire::{Addressing, Gid, Qpn};
+use wire::{Addressing, Gid, Mac, Qpn};
+use worker::Whom;
 
 /// Peers that are remembered. Beyond these the neighbour cache is asked.
 const MOST: usize = 4096;
@@ -32,6 +34,16 @@ impl Ways {
         }
         let way = Addressing { udp_sport: wire::udp_sport_of_qpn(Qpn::GSI), ..*way };
         self.0.insert(ends(path), (way, now));
+    }
+
+    /// A next hop has moved to another MAC: those who are reached by it are reached there.
+    pub fn redirect(&mut self, whom: &Whom, from: Mac, to: Mac) {
+        for ((_, remote, _), (way, _)) in &mut self.0 {
+            let vid = way.vlan.map_or(0, |tag| tag.vid);
+            if way.dmac == from && whom.leads_to(vid, *remote) {
+                way.dmac = to;
+            }
+        }
     }
 
     /// The way of a path.

@@ -87,12 +87,13 @@ impl PortCore {
         self.send_waiting(&mut stack);
     }
 
-    /// Turns queue pairs to where their next hops are now. Nothing is locked while workers are told.
+    /// Turns queue pairs, and connection management, to where their next hops are now. Nothing is locked while workers are told.
     pub fn follow_moved(&self) {
         let moved = std::mem::take(&mut *self.peers.moved());
         for Moved { vlan, hop, from, to } in moved {
             for hop in self.hops(vlan, hop) {
                 let whom = Whom { vid: vlan.unwrap_or(0), hop };
+                self.cm_redirect(&whom, from, to);
                 for lane in &self.lanes {
                     let turn = || Command::Redirect {
                         lane: lane.lane,

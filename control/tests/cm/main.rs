@@ -5,6 +5,7 @@ mod datagrams;
 mod dying;
 mod flood;
 mod management;
+mod moving;
 mod refusing;
 mod rounds;
 mod several;

@@ -41,10 +41,13 @@ fn the_plans_of_both_ends_fit_together() {
     let Event::ReqReceived { conn: b, req, path, .. } = pair.b.event() else { panic!() };
     assert_eq!((&req.private_data.bytes()[..6], path), (&b"hello\0"[..], pair.b.path));
     let accept = RepParams { responder_resources: 5, initiator_depth: 4, rnr_retry_count: 6, ..rep() };
+    let accept = RepParams { private_data: b"welcome".to_vec(), ..accept };
     let passive = pair.b.cm.plan_accept(b, &accept).unwrap();
     assert!(pair.a.cm.plan(a).is_err(), "no reply yet");
     pair.b.cm.send_rep(0, b, &accept).unwrap();
     pair.settle();
+    let Event::RepReceived { rep, .. } = pair.a.event() else { panic!() };
+    assert_eq!((&rep.private_data.bytes()[..8], rep.local_ca_guid), (&b"welcome\0"[..], B_GUID));
     let active = pair.a.cm.plan(a).unwrap();
     assert_eq!((active.dest_qpn, passive.dest_qpn), (Qpn::new(0xB2), Qpn::new(0xA1)));
     assert_eq!((active.rq_psn, active.sq_psn), (Psn::new(0x111), Psn::new(0x222)));
