@@ -23,7 +23,7 @@ pub struct Cli {
     #[command(flatten)]
     pub run: RunArgs,
     /// Connect by rdma_cm, packets on the wire, instead of TCP: HOST is the peer's RDMA address. Linux' programs have -R for it
-    #[arg(long, conflicts_with_all = ["loopback", "gid_index"])]
+    #[arg(long, conflicts_with = "loopback")]
     pub cm: bool,
     /// Port of the exchange between client and server, of TCP or with --cm of rdma_cm [default: 18591; with --peer 18515]
     #[arg(long = "port", short = 'p', value_name = "N")]
@@ -73,7 +73,7 @@ pub struct PortArgs {
     /// An address of the port of --vdev with its prefix, like 192.0.2.1/24 (may be repeated)
     #[arg(long, value_name = "IP/LEN", requires = "vdev")]
     pub address: Vec<String>,
-    /// The GID (by its index) of this end; by default the first of the wanted IP version
+    /// The GID (by its index) of this end; by default the first of the wanted IP version, with --cm the one that leads to HOST
     #[arg(long, short = 'x', value_name = "N")]
     pub gid_index: Option<usize>,
     /// Use IPv6

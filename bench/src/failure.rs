@@ -1,7 +1,7 @@
 //! Why the program does not end with status 0.
 
 use rockhopper::perf::{Outcome, RunError};
-use rockhopper::{ConfigError, StartError};
+use rockhopper::{ConfigError, NoLink, StartError};
 
 /// Why the program does not end with status 0.
 #[derive(Debug)]
@@ -58,6 +58,15 @@ impl From<StartError> for Failure {
 impl From<ConfigError> for Failure {
     fn from(why: ConfigError) -> Failure {
         Failure::setup(why)
+    }
+}
+
+impl From<NoLink> for Failure {
+    fn from(why: NoLink) -> Failure {
+        match why {
+            NoLink::Stopped => Failure::Interrupted,
+            NoLink::Down(_) => Failure::setup(why),
+        }
     }
 }
 

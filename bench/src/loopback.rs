@@ -36,7 +36,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         let report = &mut report;
         let client = spawn(scope, "perf-client", move || {
             pin(near_core)?;
-            measure(cli, link, &near, &shared, &runs, report)
+            measure(cli, link, &near, &shared, (&runs, cli.port.gid_index), report)
         })?;
         let client = client.join().unwrap_or_else(|_| Err(Failure::Run("the client's thread died".into())));
         let server = server.join().unwrap_or_else(|_| Err(Failure::Run("the server's thread died".into())));
@@ -55,17 +55,17 @@ fn spawn<'scope>(
     thread.spawn_scoped(scope, work).map_err(|why| Failure::setup(format!("no thread: {why}")))
 }
 
-/// The client's part: every run, reported as it ends.
+/// The client's part: every run, from a GID or the first of the wanted family, reported as it ends.
 pub fn measure(
     cli: &Cli,
     link: Link,
     device: &Device,
     shared: &Arc<Shared>,
-    runs: &[Params],
+    (runs, gid_index): (&[Params], Option<usize>),
     report: &mut Report<'_>,
 ) -> Result<(), Failure> {
     let options = ClientOptions {
-        gid_index: cli.port.gid_index,
+        gid_index,
         ipv6: cli.port.ipv6,
         exact_mtu: cli.run.mtu.is_some(),
         tamper: cli.run.tamper,

@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// How long to try to reach the server.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long to wait for the port's link.
-const LINK: Duration = Duration::from_secs(5);
 /// How long a server that ends with its client waits for the client to go first.
 const LEAVE: Duration = Duration::from_secs(1);
 /// How often whoever waits looks again.
@@ -57,7 +55,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     match server {
         _ if cli.cm => by_cm::run(cli, port, &endpoint, &device, &shared, place),
         Some(stream) => {
-            wait_for_link(&device, &shared)?;
+            device.wait_for_link(Device::LINK_PATIENCE, || shared.is_stopped())?;
             let link = Link::tcp(stream)
                 .map_err(|why| Failure::setup(format!("the connection cannot be used: {why}")))?;
             ask(cli, link, None, &device, &shared, place)
@@ -71,27 +69,6 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             wait_for_clients(cli, &listener, &device, &shared, &place)
         }
     }
-}
-
-/// Links of shared memory and of some NICs come up a while after their port.
-fn wait_for_link(device: &Device, shared: &Shared) -> Result<(), Failure> {
-    let end = Instant::now() + LINK;
-    // A driver that does not tell its link state is taken at its word when packets come through.
-    while device.query_port().is_ok_and(|port| !port.up) {
-        if shared.is_stopped() {
-            return Err(Failure::Interrupted);
-        }
-        if Instant::now() >= end {
-            return Err(Failure::setup(format!(
-                "the link of port {} is down; check the cable, or that the program at its other end runs",
-                device.name()
-            )));
-        }
-        if !device.drive() {
-            std::thread::sleep(NAP);
-        }
-    }
-    Ok(())
 }
 
 /// The client's part, over a line to its server. `cm`: the way by which the line was made, if it was rdma_cm.
@@ -109,7 +86,8 @@ fn ask(
         return report.finish();
     }
     let runs = plan::runs(cli, device.path_mtu());
-    let measured = measure(cli, link, device, shared, &runs, &mut report);
+    let gid_index = cli.port.gid_index.or(cm.and_then(|cm| cm.gid_index()));
+    let measured = measure(cli, link, device, shared, (&runs, gid_index), &mut report);
     let reported = report.finish();
     measured.and(reported)
 }

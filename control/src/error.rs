@@ -302,3 +302,14 @@ pub enum InUse {
     #[error("{0} other handles of it exist: drop them first")]
     Handles(usize),
 }
+
+/// Why a wait for a link ended without one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLink {
+    /// It stayed down.
+    #[error("the link of port {0} is down; check the cable, or that the program at its other end runs")]
+    Down(String),
+    /// Whoever waited did not want to wait any more.
+    #[error("stopped")]
+    Stopped,
+}

@@ -73,7 +73,7 @@ pub use engine::{
     Sge, WcFlags, WcOpcode, WcStatus,
 };
 pub use error::{
-    AddressError, BindMwError, CreateError, DeregisterError, InUse, QpError, ResolveError, SrqError,
+    AddressError, BindMwError, CreateError, DeregisterError, InUse, NoLink, QpError, ResolveError, SrqError,
     StartError,
 };
 pub use impair::{Plan as ImpairPlan, PlanError as ImpairPlanError};

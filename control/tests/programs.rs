@@ -5,7 +5,7 @@ use rockhopper::programs::{
     Hears, Messages, PingOptions, Pinged, Program, Served, ServiceOptions, Services, VisitOptions, ping,
     visit,
 };
-use rockhopper::{Device, Endpoint, RingPair};
+use rockhopper::{Device, Endpoint, PathRequest, RingPair};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -106,25 +106,32 @@ fn a_ping_by_datagrams_comes_back_whole() {
     });
 }
 
+/// From the GID that leads to the server, whichever comes first in the table.
 #[test]
 fn a_perf_session_goes_over_rdma_cm_alone() {
-    beside_servers(|near, [to, _]| {
-        let shared = Arc::new(Shared::default());
-        let way = CmWay::new(near, (to, Program::Perf.port()).into(), None, &shared).unwrap();
-        let (device, link) = (near.device(0).unwrap(), way.line().unwrap());
-        let mut client = Client::new(link, &device, ClientOptions::default(), &shared).unwrap();
-        for op in ["write-bw", "send-lat", "read-bw"] {
-            let params = Params {
-                size: 5000,
-                until: Until::Iters(50),
-                verify: true,
-                ..Params::new(op.parse().unwrap())
-            };
-            let outcome = client.run(&params).unwrap();
-            assert!(outcome.is_verified() && outcome.is_good(), "{op}: {:?}", outcome.first_fault());
-            assert_eq!(outcome.messages(), 50);
+    beside_servers(|near, addresses| {
+        for to in addresses {
+            let shared = Arc::new(Shared::default());
+            let way = CmWay::new(near, (to, Program::Perf.port()).into(), None, &shared).unwrap();
+            let (device, link) = (near.device(0).unwrap(), way.line().unwrap());
+            let gid_index = way.gid_index();
+            let request = PathRequest::to(to);
+            assert_eq!(gid_index, Some(device.gid_index_for(&request).unwrap()));
+            let options = ClientOptions { gid_index, ..ClientOptions::default() };
+            let mut client = Client::new(link, &device, options, &shared).unwrap();
+            for op in ["write-bw", "send-lat", "read-bw"] {
+                let params = Params {
+                    size: 5000,
+                    until: Until::Iters(50),
+                    verify: true,
+                    ..Params::new(op.parse().unwrap())
+                };
+                let outcome = client.run(&params).unwrap();
+                assert!(outcome.is_verified() && outcome.is_good(), "{op}: {:?}", outcome.first_fault());
+                assert_eq!(outcome.messages(), 50);
+            }
+            client.finish();
         }
-        client.finish();
     });
 }
 

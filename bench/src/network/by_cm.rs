@@ -1,10 +1,10 @@
 //! The ends meet by rdma_cm: the packets of their exchange go the way of those that are measured.
 
-use super::{NAP, ask, serve_one, wait_for_link};
+use super::{NAP, ask, serve_one};
 use crate::cli::Cli;
 use crate::failure::Failure;
 use crate::report::Place;
-use rockhopper::perf::{CmWay, Link, ServerOptions, Shared};
+use rockhopper::perf::{CmWay, Link, RunError, ServerOptions, Shared};
 use rockhopper::programs::{Hears, Program, Served, ServiceOptions, Services, destination};
 use rockhopper::{Device, Endpoint};
 use std::net::SocketAddr;
@@ -26,8 +26,10 @@ pub fn run(
     match cli.host.as_deref() {
         Some(host) => {
             let host = destination(host).map_err(Failure::Setup)?;
-            wait_for_link(device, shared)?;
-            let way = CmWay::new(endpoint, (host, port).into(), None, shared)?;
+            device.wait_for_link(Device::LINK_PATIENCE, || shared.is_stopped())?;
+            let from = cli.port.gid_index.map(|index| device.gid(index).ok_or(RunError::GidIndex(index)));
+            let from = from.transpose()?.map(|entry| entry.address);
+            let way = CmWay::new(endpoint, (host, port).into(), from, shared)?;
             let link = way.line()?;
             ask(cli, link, Some(way), device, shared, place)
         }

@@ -2,7 +2,7 @@
 
 use rockhopper::perf::RunError;
 use rockhopper::programs::ProgramError;
-use rockhopper::{ConfigError, CreateError, PostError, QpError, StartError};
+use rockhopper::{ConfigError, CreateError, NoLink, PostError, QpError, StartError};
 
 /// Why the program does not end with status 0.
 #[derive(Debug)]
@@ -57,6 +57,15 @@ macro_rules! failures {
 failures! {
     Setup: StartError, ConfigError, CreateError;
     Run: QpError, PostError, rockhopper::OutOfRange;
+}
+
+impl From<NoLink> for Failure {
+    fn from(why: NoLink) -> Failure {
+        match why {
+            NoLink::Stopped => Failure::Interrupted,
+            NoLink::Down(_) => Failure::setup(why),
+        }
+    }
 }
 
 impl From<RunError> for Failure {

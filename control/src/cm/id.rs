@@ -9,9 +9,10 @@ use super::error::CmError;
 use super::event::{CmEventKind, Queued};
 use super::host::Host;
 use super::moves;
+use super::multicast::Joined;
 use super::params::CmOptions;
 use super::port::{Asked, Conn};
-use crate::endpoint::{Destination, Endpoint, EndpointCore, PathRequest, PortCore, ResolvedPath};
+use crate::endpoint::{Destination, Done, Endpoint, EndpointCore, PathRequest, PortCore, ResolvedPath};
 use crate::error::ResolveError;
 use crate::net::NextHop;
 use crate::net::WrongGid;
@@ -22,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use wire::Gid;
+use wire::Addressing;
 use wire::mad::PortSpace;
 
 /// A connection identifier, after `rdma_cm_id`. Clones are the same one; any thread may use it. The last handle destroys it, in
@@ -63,6 +64,8 @@ pub enum State {
     Resolving,
     /// Its destination's address is known.
     AddrResolved,
+    /// It waits for the way to its destination.
+    Routing,
     /// The way to its destination is known.
     RouteResolved,
     /// It waits for its peer's answer.
@@ -88,6 +91,7 @@ impl std::fmt::Display for State {
             State::Bound => "bound",
             State::Resolving => "waiting for the address of its destination",
             State::AddrResolved => "resolved",
+            State::Routing => "waiting for the way to its destination",
             State::RouteResolved => "routed",
             State::Connecting => "waiting for its peer's answer",
             State::Requested => "waiting to be accepted or rejected",
@@ -156,7 +160,7 @@ pub(super) struct Place {
     /// Passive: what the peer asked for.
     pub asked: Option<Box<Asked>>,
     pub listens: Vec<(usize, ListenerId)>,
-    pub groups: Vec<IpAddr>,
+    pub groups: Vec<Joined>,
     /// Its address was taken from the port, and it knows.
     pub lost: bool,
 }
@@ -329,15 +333,27 @@ impl CmId {
     }
 
     /// Finds the way to the resolved destination, after `rdma_resolve_route`; a
-    /// [`RouteResolved`](CmEventKind::RouteResolved) event follows.
-    pub fn resolve_route(&self, _timeout: Duration) -> Result<(), CmError> {
-        let mut place = self.inner.lock();
+    /// [`RouteResolved`](CmEventKind::RouteResolved) or [`RouteError`](CmEventKind::RouteError) event follows, within `timeout`. On
+    /// RoCE the address leads there, so the link is asked only if the next hop was lost since.
+    pub fn resolve_route(&self, timeout: Duration) -> Result<(), CmError> {
+        let inner = &self.inner;
+        let mut place = inner.lock();
         place.expect("resolve_route", &[State::AddrResolved], "resolved")?;
-        // On RoCE the address leads there: nobody has to be asked (rocev2 facts, CM 13).
-        place.state = State::RouteResolved;
+        let (port, Some(known)) = (Arc::clone(inner.port(&place)?), place.path) else {
+            return Err(CmError::NoQp);
+        };
+        place.state = State::Routing;
         drop(place);
-        self.inner.report(CmEventKind::RouteResolved);
-        Ok(())
+        match port.resolve_again(known, timeout, inner.tell_later(Inner::finish_routing)) {
+            Err(ResolveError::Busy(most)) => {
+                inner.lock().state = State::AddrResolved;
+                Err(ResolveError::Busy(most).into())
+            }
+            known => {
+                known.transpose().into_iter().for_each(|found| inner.finish_routing(found));
+                Ok(())
+            }
+        }
     }
 
     /// Makes a queue pair for it, after `rdma_create_qp`: INIT for connections, so that receives may be posted; ready to send for
@@ -428,17 +444,11 @@ impl Inner {
         timeout: Duration,
     ) -> Result<(), ResolveError> {
         let (index, port) = self.host().port_towards(&to.destination, bound)?;
-        let sgid_index = match from {
-            None => None,
-            Some(own) => {
-                let known = port.network.lock().gids().index_of(Gid::from(own));
-                Some(known.ok_or(ResolveError::NotOurs(own))?)
-            }
-        };
         // A number stands for the port; a name may be that of a VLAN on it.
         let name =
             |scope: &String| if port.has_link(scope) { scope.clone() } else { port.facts.name.clone() };
         let scope = to.destination.scope.as_ref().map(name);
+        let sgid_index = from.map(|own| port.own_index(own, scope.as_deref())).transpose()?;
         let request = PathRequest {
             destination: Destination { address: to.destination.address, scope },
             sgid_index,
@@ -446,16 +456,41 @@ impl Inner {
             timeout: Some(timeout),
         };
         self.lock().port = Some(index);
-        let waiter = Arc::downgrade(self);
-        let done = move |result| {
-            if let Some(id) = waiter.upgrade() {
-                id.finish_resolving(result);
-            }
-        };
-        if let Some(known) = port.resolve_then(request, Box::new(done)) {
+        if let Some(known) = port.resolve_then(request, self.tell_later(Inner::finish_resolving)) {
             self.finish_resolving(Ok(known?));
         }
         Ok(())
+    }
+
+    /// Has a result told to the identifier, if it is there then.
+    fn tell_later(self: &Arc<Inner>, tell: fn(&Arc<Inner>, Result<ResolvedPath, ResolveError>)) -> Done {
+        let waiter = Arc::downgrade(self);
+        Box::new(move |result| {
+            if let Some(id) = waiter.upgrade() {
+                tell(&id, result);
+            }
+        })
+    }
+
+    fn finish_routing(self: &Arc<Inner>, result: Result<ResolvedPath, ResolveError>) {
+        let mut place = self.lock();
+        if place.state != State::Routing {
+            return;
+        }
+        let (state, kind) = match result {
+            Ok(path) => {
+                // The class of its options stays.
+                let class =
+                    place.path.map_or(path.addressing.traffic_class, |old| old.addressing.traffic_class);
+                let addressing = Addressing { traffic_class: class, ..path.addressing };
+                place.path = Some(ResolvedPath { addressing, ..path });
+                (State::RouteResolved, CmEventKind::RouteResolved)
+            }
+            Err(why) => (State::AddrResolved, CmEventKind::RouteError(why)),
+        };
+        place.state = state;
+        drop(place);
+        self.report(kind);
     }
 
     fn finish_resolving(self: &Arc<Inner>, result: Result<ResolvedPath, ResolveError>) {
@@ -521,8 +556,8 @@ impl Drop for Inner {
             host.bindings().release(self.space, at.port(), self.key);
         }
         if let Some(qp) = qp {
-            for group in groups {
-                let _ = qp.detach_mcast(group, 0);
+            for Joined { vlan, group } in groups {
+                let _ = qp.detach_mcast_on(vlan, group);
             }
         }
     }

@@ -133,7 +133,7 @@ pub(super) fn path_of(way: &Addressing) -> Path {
     Path {
         local: way.src,
         remote: way.dst,
-        scope: way.vlan.map_or(0, |tag| tag.vid.into()),
+        scope: way.link_vlan().map_or(0, u32::from),
         traffic_class: way.traffic_class,
         flow_label: way.flow_label,
         hop_limit: way.hop_limit,
@@ -432,8 +432,7 @@ impl PortCore {
             (place.channel.clone(), place.options.clone())
         };
         let id = CmId::create(&listener.core, channel.clone(), listener.space, State::Requested);
-        let vlan = way.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0);
-        let gid_index = self.network.lock().gids().index_on(way.src, way.version, vlan);
+        let gid_index = self.network.lock().gids().index_on(way.src, way.version, way.link_vlan());
         {
             let mut place = id.inner.lock();
             place.options = options;

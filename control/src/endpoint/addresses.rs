@@ -8,10 +8,11 @@ use super::port::PortCore;
 use crate::error::AddressError;
 use crate::net::{MAX_ADDRESSES, Prefix, Stack};
 use engine::AddressHandle;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use wire::{Gid, RoceVersion};
-use worker::{AddressSet, CallError, Command, LinkAddresses, Reply};
+use wire::{Gid, Mac, RoceVersion};
+use worker::{AddressSet, CallError, Command, LinkAddresses, Reply, Whom};
 
 /// Queue pairs that a worker takes to ERROR between two bursts.
 const BROKEN_PER_COMMAND: usize = 32;
@@ -24,6 +25,9 @@ const _: () = assert!(MAX_ADDRESSES <= LinkAddresses::MAX_GIDS);
 struct Handle {
     handle: Weak<AddressHandle>,
     from: (Gid, RoceVersion, Option<u16>),
+    /// It was made for the next hop that its destination has, and follows that to another MAC. One to a MAC that its maker names
+    /// does not.
+    follows: bool,
 }
 
 /// Address handles in use. The lock is also held while workers are told of a change, so that two changes do not cross.
@@ -115,12 +119,31 @@ impl PortCore {
 
     /// Remembers an address handle for as long as it is used.
     pub fn note_handle(&self, handle: &Arc<AddressHandle>, from: (Gid, RoceVersion, Option<u16>)) {
+        let next_hop = self.network.lock().link(from.2).and_then(|link| link.known_mac(handle.dgid.ip()));
+        let follows = next_hop == Some(handle.dmac());
         let mut handles = self.addresses.handles();
         if handles.all.len() >= handles.sweep_at {
             handles.all.retain(|known| known.handle.strong_count() > 0);
             handles.sweep_at = (2 * handles.all.len()).max(64);
         }
-        handles.all.push(Handle { handle: Arc::downgrade(handle), from });
+        handles.all.push(Handle { handle: Arc::downgrade(handle), from, follows });
+    }
+
+    /// The peers of address handles that follow them, with the link's VLAN.
+    pub(super) fn peers_of_handles(&self) -> BTreeSet<(Option<u16>, IpAddr)> {
+        let handles = self.addresses.handles();
+        let following = handles.all.iter().filter(|known| known.follows);
+        following.filter_map(|known| Some((known.from.2, known.handle.upgrade()?.dgid.ip()))).collect()
+    }
+
+    /// Turns address handles to where their next hop is now.
+    pub(super) fn redirect_handles(&self, whom: &Whom, from: Mac, to: Mac) {
+        for known in self.addresses.handles().all.iter().filter(|known| known.follows) {
+            let led = |handle: &Arc<AddressHandle>| whom.leads_to(known.from.2.unwrap_or(0), handle.dgid);
+            if let Some(handle) = known.handle.upgrade().filter(led) {
+                handle.redirect(from, to);
+            }
+        }
     }
 
     /// Ends address handles whose GID is gone.
@@ -128,7 +151,7 @@ impl PortCore {
         let stack = self.network.lock();
         let gids = stack.gids();
         let is_ours = |(gid, gid_type, vlan)| gids.index_on(gid, gid_type, vlan).is_some();
-        for Handle { handle, from } in &self.addresses.handles().all {
+        for Handle { handle, from, .. } in &self.addresses.handles().all {
             if let Some(handle) = handle.upgrade().filter(|_| !is_ours(*from)) {
                 handle.withdraw();
             }

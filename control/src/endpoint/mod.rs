@@ -15,6 +15,7 @@ mod ring;
 
 pub use events::event_name;
 pub use raw::RawPort;
+pub(crate) use resolve::Done;
 pub use resolve::{Destination, PathRequest, ResolvedPath};
 pub use ring::RingPair;
 

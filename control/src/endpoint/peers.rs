@@ -1,13 +1,13 @@
-//! The next hops of connected queue pairs: looked after while they are used, and followed when they move.
+//! The next hops of connected queue pairs and address handles: looked after while they are used, and followed when they move.
 //!
 //! A neighbour that no connection asks about would be forgotten; so the control thread asks about each now and then. When one
 //! answers or announces itself from another MAC (by the rules of the neighbour cache), queue pairs that send to it are turned to the new one by a
-//! command to each worker, some between two bursts. Only queue pairs that send where the cache said are looked after: whoever names
-//! another MAC keeps it.
+//! command to each worker, some between two bursts, and address handles in place: their MAC is one word, which a worker reads for each
+//! packet. Only what sends where the cache said is looked after: whoever names another MAC keeps it.
 
 use super::port::PortCore;
 use engine::{QpAttr, QpAttrMask, QpState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::{Gid, Mac, Qpn};
@@ -62,7 +62,7 @@ impl PortCore {
             self.peers.forget(qpn);
         }
         let Some(path) = attr.path.filter(|_| mask.contains(QpAttrMask::AV)) else { return };
-        let (vlan, peer) = (path.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0), path.dst.ip());
+        let (vlan, peer) = (path.link_vlan(), path.dst.ip());
         let stack = self.network.lock();
         let known = stack.link(vlan).and_then(|link| link.known_mac(peer));
         drop(stack);
@@ -75,7 +75,8 @@ impl PortCore {
 
     /// Asks about the next hops in use: the control thread's, each second.
     pub fn look_after_peers(&self) {
-        let peers: BTreeSet<Peer> = self.peers.by_qpn().values().copied().collect();
+        let mut peers = self.peers_of_handles();
+        peers.extend(self.peers.by_qpn().values());
         if peers.is_empty() {
             return;
         }
@@ -87,13 +88,14 @@ impl PortCore {
         self.send_waiting(&mut stack);
     }
 
-    /// Turns queue pairs, and connection management, to where their next hops are now. Nothing is locked while workers are told.
+    /// Turns queue pairs, address handles and connection management to where their next hops are now. Nothing is locked while workers are told.
     pub fn follow_moved(&self) {
         let moved = std::mem::take(&mut *self.peers.moved());
         for Moved { vlan, hop, from, to } in moved {
             for hop in self.hops(vlan, hop) {
                 let whom = Whom { vid: vlan.unwrap_or(0), hop };
                 self.cm_redirect(&whom, from, to);
+                self.redirect_handles(&whom, from, to);
                 for lane in &self.lanes {
                     let turn = || Command::Redirect {
                         lane: lane.lane,

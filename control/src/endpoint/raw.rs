@@ -132,16 +132,30 @@ impl RawPort {
 
     /// Takes what has arrived. Frames of ARP, neighbour discovery and ICMP are answered here; all UDP is the caller's.
     pub fn receive(&mut self, frames: &mut Vec<Vec<u8>>) {
+        self.take(|frame, is_ours| {
+            if !is_ours {
+                frames.push(frame);
+            }
+        });
+    }
+
+    /// As [`receive`](Self::receive), and gives what is answered here, too.
+    pub fn receive_all(&mut self, frames: &mut Vec<Vec<u8>>) {
+        self.take(|frame, _| frames.push(frame));
+    }
+
+    fn take(&mut self, mut each: impl FnMut(Vec<u8>, bool)) {
         let mut burst = MbufBurst::<32>::new();
         self.rx.burst(&mut burst);
         let now = self.clock.now_ns();
         for mbuf in burst.as_slice() {
             let mut bytes = vec![0; mbuf.pkt_len()];
             mbuf.copy_to(0, &mut bytes);
-            match wire::Frame::parse(&bytes, bytes.len()) {
-                Err(why) if !why.is_roce() => self.stack.on_frame(now, &bytes, mbuf.stripped_vlan()),
-                _ => frames.push(bytes),
+            let is_ours = matches!(wire::Frame::parse(&bytes, bytes.len()), Err(why) if !why.is_roce());
+            if is_ours {
+                self.stack.on_frame(now, &bytes, mbuf.stripped_vlan());
             }
+            each(bytes, is_ours);
         }
         self.stack.on_timeout(now);
         while let Some(frame) = self.stack.poll_transmit() {

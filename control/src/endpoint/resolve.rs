@@ -125,6 +125,25 @@ impl PortCore {
         None
     }
 
+    /// The same way once more, from the same address: as [`resolve_then`](Self::resolve_then).
+    pub fn resolve_again(
+        &self,
+        known: ResolvedPath,
+        timeout: Duration,
+        done: Done,
+    ) -> Result<Option<ResolvedPath>, ResolveError> {
+        let Addressing { src, dst, version, .. } = known.addressing;
+        let from = self.network.lock().gids().index_on(src, version, known.addressing.link_vlan());
+        let sgid_index = Some(from.ok_or(ResolveError::NotOurs(src.ip()))?);
+        let request = PathRequest {
+            sgid_index,
+            timeout: Some(timeout),
+            gid_type: Some(version),
+            ..PathRequest::to(dst.ip())
+        };
+        self.resolve_then(request, done).transpose()
+    }
+
     /// How long a request waits at most.
     pub(super) fn patience(&self, request: &PathRequest) -> Duration {
         let most = self.facts.neighbour_timeout + SLACK;
@@ -189,6 +208,17 @@ impl PortCore {
             index: request.sgid_index,
             gid_type: request.gid_type,
         })?)
+    }
+
+    /// Index of an address of ours: on the link that is named, where one is.
+    pub fn own_index(&self, own: IpAddr, link: Option<&str>) -> Result<usize, ResolveError> {
+        let stack = self.network.lock();
+        let index = match self.scope(&stack, link)? {
+            Scope::Link(vlan) => stack.gids().index_of_link(own.into(), vlan),
+            Scope::Any => None,
+        };
+        // One that is elsewhere is refused with the right one when the way is looked for.
+        index.or_else(|| stack.gids().index_of_address(own)).ok_or(ResolveError::NotOurs(own))
     }
 
     /// The link that a name stands for.

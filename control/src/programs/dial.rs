@@ -7,7 +7,7 @@ use crate::perf::Shared;
 use std::cell::RefCell;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use wire::mad::PortSpace;
+use wire::mad::{PortSpace, RejectReason};
 
 /// How long finding the way may take, and connecting beyond what the identifier's own retries take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -66,6 +66,27 @@ impl<'a> Dial<'a> {
         }
     }
 
+    /// Connects to a service that may not listen yet. Where nobody listens, it is tried again for a while, each time with another
+    /// identifier: `again` makes it ready. The one that is connected.
+    pub fn connect_when_heard(
+        &self,
+        first: CmId,
+        param: &ConnParam,
+        mut again: impl FnMut() -> Result<CmId, ProgramError>,
+    ) -> Result<CmId, ProgramError> {
+        let (mut id, end) = (first, Instant::now() + PATIENCE);
+        loop {
+            match self.connect(&id, param) {
+                Ok(_) => return Ok(id),
+                Err(ProgramError::Rejected(RejectReason::INVALID_SERVICE_ID)) if Instant::now() < end => {
+                    std::thread::sleep(LOOK);
+                    id = again()?;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
     /// The first event of an identifier that came when it was not its turn.
     fn kept(&self, id: &CmId) -> Option<CmEvent> {
         let mut kept = self.kept.borrow_mut();
@@ -104,5 +125,63 @@ fn unexpected(kind: CmEventKind) -> ProgramError {
             ProgramError::Connect(why)
         }
         other => ProgramError::Unexpected(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cq, Pd, Qp, QpOptions, QpType, RingPair};
+
+    /// An identifier with a queue pair, and what keeps that.
+    fn ready(dial: &Dial<'_>, to: &CmAddr) -> (CmId, (Pd, Cq, Qp)) {
+        let id = dial.resolve(PortSpace::Tcp, None, to).unwrap();
+        let device = id.device().unwrap();
+        let (pd, cq) = (device.alloc_pd(), device.create_cq(4).unwrap());
+        let qp = id.create_qp(&pd, &QpOptions::new(QpType::Rc, &cq)).unwrap();
+        (id, (pd, cq, qp))
+    }
+
+    #[test]
+    fn a_service_that_listens_a_little_later_is_waited_for() {
+        let (near, far) = Endpoint::ring_pair(&RingPair::default()).unwrap();
+        let (stop, at) = (Shared::default(), "10.82.72.2:7471".parse().unwrap());
+        let (dial, to) = (Dial::new(&near, &stop).unwrap(), CmAddr::from(at));
+        let channel = EventChannel::new().unwrap();
+        let listener = far.create_id(&channel, PortSpace::Tcp);
+        std::thread::scope(|scope| {
+            let mut kept = Vec::new();
+            let (first, things) = ready(&dial, &to);
+            kept.push(things);
+            let again = || {
+                // Twice nobody listens; then somebody does.
+                if kept.len() == 2 {
+                    listener.bind(at).unwrap();
+                    listener.listen(1).unwrap();
+                    scope.spawn(|| {
+                        let asked = channel.wait(PATIENCE).unwrap().id;
+                        let device = asked.device().unwrap();
+                        let (pd, cq) = (device.alloc_pd(), device.create_cq(4).unwrap());
+                        asked.create_qp(&pd, &QpOptions::new(QpType::Rc, &cq)).unwrap();
+                        asked.accept(&ConnParam::default()).unwrap();
+                        // Until the other end has heard of it.
+                        channel.wait(PATIENCE).unwrap();
+                    });
+                }
+                let (id, things) = ready(&dial, &to);
+                kept.push(things);
+                Ok(id)
+            };
+            let id = dial.connect_when_heard(first, &ConnParam::default(), again).unwrap();
+            assert_eq!(id.state(), crate::cm::State::Connected);
+            assert_eq!(kept.len(), 3);
+        });
+        // Where nobody comes, it ends.
+        let nobody = CmAddr::from("10.82.72.2:9".parse::<std::net::SocketAddr>().unwrap());
+        let (first, _things) = ready(&dial, &nobody);
+        let begin = Instant::now();
+        let ended = dial.connect_when_heard(first, &ConnParam::default(), || Ok(ready(&dial, &nobody).0));
+        assert!(matches!(ended, Err(ProgramError::Rejected(RejectReason::INVALID_SERVICE_ID))), "{ended:?}");
+        assert!(begin.elapsed() >= PATIENCE);
     }
 }

@@ -78,8 +78,7 @@ impl Ah {
         }
         let template = HeaderTemplate::new(&addressing)?;
         let handle = Arc::new(AddressHandle::new(pd.id(), addressing.dst, template));
-        let vlan = addressing.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0);
-        pd.device().port.note_handle(&handle, (addressing.src, addressing.version, vlan));
+        pd.device().port.note_handle(&handle, (addressing.src, addressing.version, addressing.link_vlan()));
         Ok(Ah { handle, _pd: pd.clone() })
     }
 

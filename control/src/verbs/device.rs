@@ -2,15 +2,18 @@
 
 use super::{CompChannel, Cq, DeviceAttr, Pd, PortAttr, Xrcd};
 use crate::endpoint::{EndpointCore, PathRequest, PortCore, ResolvedPath};
-use crate::error::{AddressError, CreateError, ResolveError};
+use crate::error::{AddressError, CreateError, NoLink, ResolveError};
 use crate::net::{GidEntry, Prefix, Scope, Want};
 use crate::stats::PortStats;
 use dpdk::PortError;
 use engine::AsyncEvent;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::{Addressing, Gid, RoceVersion};
+
+/// How often whoever waits for a link looks again.
+const LINK_LOOK: Duration = Duration::from_millis(10);
 
 /// A device. Clones are the same device.
 #[derive(Clone)]
@@ -63,6 +66,29 @@ impl Device {
             vlan: facts.vlan,
             gids: self.port.network.lock().gids().iter().collect(),
         })
+    }
+
+    /// How long links take at most, cables plugged in: for [`wait_for_link`](Self::wait_for_link).
+    pub const LINK_PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Waits until the link is up: those of shared memory and of some NICs come up a while after their port. A driver that does not
+    /// tell its link state is taken at its word when packets come through. `stop` is asked now and then, and ends the wait.
+    ///
+    /// Errors: it is down after `patience`, or `stop` says so.
+    pub fn wait_for_link(&self, patience: Duration, stop: impl Fn() -> bool) -> Result<(), NoLink> {
+        let end = Instant::now() + patience;
+        while self.query_port().is_ok_and(|port| !port.up) {
+            if stop() {
+                return Err(NoLink::Stopped);
+            }
+            if Instant::now() >= end {
+                return Err(NoLink::Down(self.name().to_owned()));
+            }
+            if !self.drive() {
+                std::thread::sleep(LINK_LOOK);
+            }
+        }
+        Ok(())
     }
 
     /// Largest path MTU of the port.

@@ -1,7 +1,8 @@
 //! The way of a connection from end to end.
 
+use crate::stranger::{Stranger, reply};
 use crate::support::{End, SERVER, SOON, at, connected, pair};
-use rockhopper::cm::{CmEventKind, ConnParam, PortSpace, State};
+use rockhopper::cm::{CmEventKind, CmOptions, ConnParam, PortSpace, State};
 use rockhopper::{Access, QpState, RecvWr, SendWr, WcOpcode, WcStatus};
 
 /// rocev2 facts, CM 11: REQ, REP, RTU; data both ways; DREQ, DREP, timewait.
@@ -98,4 +99,28 @@ fn without_responder_resources_there_is_nothing_to_read() {
     let reads = Access::REMOTE_READ | Access::REMOTE_ATOMIC;
     assert!(!rights(&passive).intersects(reads), "{:?}", rights(&passive));
     assert!(rights(&passive).contains(Access::REMOTE_WRITE) && rights(&active).contains(reads));
+}
+
+/// rocev2 facts, CM 10 and 12: the passive end takes the REQ's ACK timeout, the active one reckons its own from what the REP says that
+/// the peer needs.
+#[test]
+fn ack_timeouts_follow_from_the_way_and_the_peer() {
+    let (client, server) = pair();
+    let timeout = |end: &End| end.qp().query().unwrap().attr.timeout;
+    for (way, expected) in [(15, 16), (20, 20), (0, 0)] {
+        let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
+        let active = End::resolved(&client, PortSpace::Tcp, at(SERVER, 7471));
+        active.id.set_options(CmOptions { ack_timeout: way, ..CmOptions::default() }).unwrap();
+        let passive = active.establish_with(&listener);
+        assert_eq!((timeout(&active), timeout(&passive)), (expected, expected), "{way}");
+    }
+    let mut peer = Stranger::new();
+    let active = peer.asked_by_us(&CmOptions::default());
+    let req = peer.expect_req_of(&active, &ConnParam::default());
+    assert_eq!(req.primary.ack_timeout, 16);
+    let rep = reply(&req);
+    assert_eq!(rep.target_ack_delay, 18);
+    peer.say(rep);
+    active.expect_established();
+    assert_eq!(timeout(&active), 18);
 }

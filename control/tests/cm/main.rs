@@ -11,3 +11,5 @@ mod rounds;
 mod several;
 mod stranger;
 mod support;
+mod thinking;
+mod vlans;

@@ -1,11 +1,13 @@
 //! Every way in which a connection does not come about, told to whoever asked for it, and nothing left behind.
 
+use crate::stranger::{OWN, Stranger, request};
 use crate::support::{End, SERVER, SOON, at, connected, counted, pair, until};
 use rockhopper::cm::{
     CmError, CmEventKind, CmOptions, ConnParam, PortSpace, RejectReason, State, Unreachable,
 };
-use rockhopper::{Mtu, QpState};
+use rockhopper::{Mtu, QpState, RingPair};
 use std::time::{Duration, Instant};
+use wire::mad::{Answered, Area, CmMessage, CommId, Rej, Req};
 
 #[track_caller]
 fn expect_rejected(end: &End, reason: RejectReason) -> Vec<u8> {
@@ -188,4 +190,38 @@ fn whichever_way_it_ends_the_other_side_hears() {
     for endpoint in [&client, &server] {
         until("an empty book", || counted(endpoint, "cm_ids") == 0);
     }
+}
+
+/// rocev2 facts, CM 8 and 14.10: a path MTU above the port's is refused with the one that would do; one that the peer refuses is told.
+#[test]
+fn a_path_mtu_that_does_not_fit_is_refused() {
+    let mut peer = Stranger::over(&RingPair { mtu: 1500, ..RingPair::default() });
+    let listener = End::listening(&peer.endpoint, PortSpace::Tcp, at(SERVER, 7471));
+    let ours = OWN.parse().unwrap();
+    peer.say(Req { path_mtu: 4, ..request(0x55, 0x99, 7471, ours) });
+    let refused = peer.expect("REJ", |message| match message {
+        CmMessage::Rej(rej) => Some((rej.remote_id, rej.reason, rej.ari().to_vec())),
+        _ => None,
+    });
+    assert_eq!(refused, (CommId(0x55), RejectReason::INVALID_MTU, vec![3]));
+    assert!(listener.channel.poll().is_none(), "nobody was bothered");
+    peer.say(Req { path_mtu: 3, ..request(0x56, 0x9A, 7471, ours) });
+    End::requested(&listener);
+
+    let active = peer.asked_by_us(&CmOptions::default());
+    let req = peer.expect_req_of(&active, &ConnParam::default());
+    assert_eq!(req.path_mtu, 3);
+    let reason = RejectReason::INVALID_MTU;
+    peer.say(Rej {
+        local_id: CommId(0),
+        remote_id: req.local_id,
+        message: Answered::Req,
+        ari_len: 1,
+        reason,
+        ari_area: Area::new(&[2]).unwrap(),
+        private_data: Area::EMPTY,
+    });
+    let CmEventKind::Rejected { reason, .. } = active.next() else { panic!("a refusal") };
+    assert_eq!(reason, RejectReason::INVALID_MTU);
+    assert_eq!((active.id.state(), active.qp().state()), (State::Closed, QpState::Err));
 }

@@ -3,34 +3,16 @@
 use crate::support::{End, SERVER, SOON, at, connected, pair};
 use rockhopper::cm::{self, CmAddr, CmEventKind, ConnParam, EventChannel, PortSpace, State};
 use rockhopper::config::{Config, DeviceKind, PortSettings, WorkerSettings};
-use rockhopper::{Destination, Endpoint, QpOptions, QpType, RecvWr, SendWr};
+use rockhopper::{Destination, Endpoint, QpOptions, QpType};
 use std::net::SocketAddr;
 use std::time::Duration;
-
-#[track_caller]
-fn transfer(from: &End, to: &End, text: &[u8]) {
-    to.qp().post_recv(RecvWr::new(7).sge(to.mr().sge(0..64))).unwrap();
-    from.qp().post_send(SendWr::send(8).inline(text)).unwrap();
-    assert!(from.cq().wait(SOON).unwrap().is_success());
-    assert_eq!(to.cq().wait(SOON).unwrap().byte_len as usize, text.len());
-    let mut bytes = vec![0; text.len()];
-    to.mr().read(0, &mut bytes).unwrap();
-    assert_eq!(bytes, text);
-}
+use wire::Reach;
 
 #[track_caller]
 fn connect(client: &Endpoint, server: &Endpoint, to: SocketAddr) -> (End, End) {
     let listener = End::listening(server, PortSpace::Tcp, to);
-    let active = End::resolved(
-        client,
-        PortSpace::Tcp,
-        SocketAddr::new(to.ip(), listener.id.local_addr().unwrap().port()),
-    );
-    active.id.connect(&ConnParam::default()).unwrap();
-    let (passive, _) = End::requested(&listener);
-    passive.id.accept(&ConnParam::default()).unwrap();
-    active.expect_established();
-    passive.expect_established();
+    let active = End::resolved(client, PortSpace::Tcp, listener.id.local_addr().unwrap());
+    let passive = active.establish_with(&listener);
     (active, passive)
 }
 
@@ -39,7 +21,7 @@ fn connect(client: &Endpoint, server: &Endpoint, to: SocketAddr) -> (End, End) {
 fn an_endpoint_connects_to_itself() {
     let (own, _other) = pair();
     let (active, passive) = connect(&own, &own, at("10.82.72.1", 0));
-    transfer(&active, &passive, b"myself");
+    active.transfer_to(&passive, b"myself");
     assert!(own.stats().ports[0].management["mad_looped"] >= 3);
     assert_eq!(own.stats().ports[0].management["mad_sent"], 0, "the wire saw nothing");
     active.id.disconnect().unwrap();
@@ -47,9 +29,8 @@ fn an_endpoint_connects_to_itself() {
     assert!(matches!(active.next(), CmEventKind::Disconnected));
 }
 
-/// Two ports of one endpoint, over the wire between them.
-#[test]
-fn two_ports_of_an_endpoint_connect() {
+/// An endpoint with two ports, joined to each other.
+fn two_ports() -> Endpoint {
     let port = |name: &str, address: &str| {
         let device = DeviceKind::Ring { pair: "loop".into() };
         PortSettings::new(name, device, vec![address.parse().unwrap()])
@@ -59,43 +40,68 @@ fn two_ports_of_an_endpoint_connect() {
         workers: WorkerSettings { cores: vec![0], ..WorkerSettings::default() },
         ..Config::default()
     };
-    let endpoint = Endpoint::start(&config).unwrap();
+    Endpoint::start(&config).unwrap()
+}
+
+fn device_name(end: &End) -> String {
+    end.id.device().unwrap().name().to_owned()
+}
+
+/// Two ports of one endpoint, over the wire between them.
+#[test]
+fn two_ports_of_an_endpoint_connect() {
+    let endpoint = two_ports();
     let listener = End::listening(&endpoint, PortSpace::Tcp, at("0.0.0.0", 7471));
-    let mut active = End::new(&endpoint, PortSpace::Tcp);
-    active.id.resolve_addr(Some("10.9.0.1".parse().unwrap()), at("10.9.0.2", 7471), SOON).unwrap();
-    assert!(matches!(active.next(), CmEventKind::AddrResolved));
-    active.equip();
-    active.id.connect(&ConnParam::default()).unwrap();
-    let (passive, _) = End::requested(&listener);
-    passive.id.accept(&ConnParam::default()).unwrap();
-    active.expect_established();
-    passive.expect_established();
-    assert_eq!(active.id.device().unwrap().name(), "left");
-    assert_eq!(passive.id.device().unwrap().name(), "right");
-    transfer(&active, &passive, b"neighbour");
+    let from = "10.9.0.1".parse().unwrap();
+    let active = End::towards(&endpoint, PortSpace::Tcp, Some(from), at("10.9.0.2", 7471));
+    let passive = active.establish_with(&listener);
+    assert_eq!((device_name(&active), device_name(&passive)), ("left".into(), "right".into()));
+    active.transfer_to(&passive, b"neighbour");
+}
+
+/// A link-local address can be a peer's on any port: the scope says on which, by the name or the number of the port. The same
+/// address is reached over the wire from the one port, and without it from the port that has it.
+#[test]
+fn the_scope_of_a_link_local_peer_chooses_the_port() {
+    let endpoint = two_ports();
+    let listener = End::listening(&endpoint, PortSpace::Tcp, at("::", 7471));
+    let address = |name| endpoint.device_named(name).unwrap().gid(0).unwrap().address;
+    for (scope, to, port, by_wire) in [
+        ("left", "right", "left", true),
+        ("right", "left", "right", true),
+        ("2", "left", "right", true),
+        ("right", "right", "right", false),
+    ] {
+        let destination = Destination { address: address(to), scope: Some(scope.into()) };
+        let active = End::towards(&endpoint, PortSpace::Tcp, None, (destination, 7471));
+        assert_eq!(active.id.local_addr().unwrap().ip(), address(port), "{to}%{scope}");
+        let passive = active.establish_with(&listener);
+        assert_eq!((device_name(&active), device_name(&passive)), (port.into(), to.into()), "{to}%{scope}");
+        active.transfer_to(&passive, b"on this link");
+        let reach = active.id.path().unwrap().addressing.reach();
+        assert_eq!(reach, if by_wire { Reach::Wire } else { Reach::Own }, "{to}%{scope}");
+    }
+    let elsewhere = Destination { address: address("left"), scope: Some("middle".into()) };
+    let lost = End::new(&endpoint, PortSpace::Tcp);
+    lost.id.resolve_addr(None, (elsewhere, 7471), SOON).unwrap();
+    let CmEventKind::AddrError(why) = lost.next() else { panic!("an error") };
+    assert!(why.to_string().contains("left, right"), "{why}");
 }
 
 #[test]
 fn ipv6_global_and_link_local() {
     let (client, server) = pair();
     let (active, passive) = connect(&client, &server, at("fd52:48::2", 0));
-    transfer(&active, &passive, b"global");
+    active.transfer_to(&passive, b"global");
 
     let link_local = server.device(0).unwrap().gid(0).unwrap().gid.ip();
     let listener = End::listening(&server, PortSpace::Tcp, SocketAddr::new(link_local, 0));
     let port = listener.id.local_addr().unwrap().port();
     let scope = Some(client.device(0).unwrap().name().to_owned());
     let to = CmAddr::from((Destination { address: link_local, scope }, port));
-    let mut active = End::new(&client, PortSpace::Tcp);
-    active.id.resolve_addr(None, to, SOON).unwrap();
-    assert!(matches!(active.next(), CmEventKind::AddrResolved));
-    active.equip();
-    active.id.connect(&ConnParam::default()).unwrap();
-    let (passive, _) = End::requested(&listener);
-    passive.id.accept(&ConnParam::default()).unwrap();
-    active.expect_established();
-    passive.expect_established();
-    transfer(&passive, &active, b"link");
+    let active = End::towards(&client, PortSpace::Tcp, None, to);
+    let passive = active.establish_with(&listener);
+    passive.transfer_to(&active, b"link");
 
     let nowhere = Destination { address: link_local, scope: Some("no such port".into()) };
     let lost = End::new(&client, PortSpace::Tcp);
@@ -121,8 +127,8 @@ fn both_sides_connect_at_once() {
     for end in actives.iter().chain(&passives) {
         end.expect_established();
     }
-    transfer(&actives[0], &passives[1], b"there");
-    transfer(&actives[1], &passives[0], b"and back");
+    actives[0].transfer_to(&passives[1], b"there");
+    actives[1].transfer_to(&passives[0], b"and back");
 }
 
 /// A queue pair that the program moves itself: the answer is reported, and the program says when it is ready.
@@ -217,15 +223,8 @@ fn an_address_that_goes_is_told_to_those_who_have_it() {
     let extra: std::net::IpAddr = "10.82.72.11".parse().unwrap();
     device.add_address("10.82.72.11/24".parse().unwrap()).unwrap();
     let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
-    let mut active = End::new(&client, PortSpace::Tcp);
-    active.id.resolve_addr(Some(extra), at(SERVER, 7471), SOON).unwrap();
-    assert!(matches!(active.next(), CmEventKind::AddrResolved));
-    active.equip();
-    active.id.connect(&ConnParam::default()).unwrap();
-    let (passive, _) = End::requested(&listener);
-    passive.id.accept(&ConnParam::default()).unwrap();
-    active.expect_established();
-    passive.expect_established();
+    let active = End::towards(&client, PortSpace::Tcp, Some(extra), at(SERVER, 7471));
+    let passive = active.establish_with(&listener);
     assert_eq!(passive.id.peer_addr().unwrap().ip(), extra);
     let bystander = End::new(&client, PortSpace::Tcp);
     bystander.id.bind(at("10.82.72.1", 0)).unwrap();

@@ -1,6 +1,8 @@
 //! A peer played by hand, message by message, beside an endpoint.
 
-use crate::support::SOON;
+use crate::support::{End, SOON, at, until};
+use dpdk::tsc::Hand;
+use rockhopper::cm::{CmEventKind, CmOptions, ConnParam, State};
 use rockhopper::{Endpoint, Mac, RawPort, RingPair};
 use std::net::IpAddr;
 use std::time::Instant;
@@ -40,7 +42,21 @@ impl Default for Around {
 
 impl Stranger {
     pub fn new() -> Stranger {
-        let (mut port, endpoint) = RawPort::beside(&RingPair::default()).unwrap();
+        Stranger::over(&RingPair::default())
+    }
+
+    pub fn over(settings: &RingPair) -> Stranger {
+        let (port, endpoint) = RawPort::beside(settings).unwrap();
+        Stranger::meet(port, endpoint)
+    }
+
+    /// In a time of its own: what takes half a minute is over when the hand says so.
+    pub fn by_hand() -> (Stranger, Hand) {
+        let (port, endpoint, hand) = RawPort::beside_by_hand(&RingPair::default()).unwrap();
+        (Stranger::meet(port, endpoint), hand)
+    }
+
+    fn meet(mut port: RawPort, endpoint: Endpoint) -> Stranger {
         let server = port.resolve(SERVER.parse().unwrap(), || {}).unwrap();
         Stranger { port, endpoint, server }
     }
@@ -127,6 +143,46 @@ impl Stranger {
             CmMessage::Rep(rep) => Some(rep),
             _ => None,
         })
+    }
+}
+
+impl Stranger {
+    /// An end of the endpoint's that knows where we are. We answer ARP while we listen.
+    pub fn asked_by_us(&mut self, options: &CmOptions) -> End {
+        let mut active = End::new(&self.endpoint, PortSpace::Tcp);
+        active.id.set_options(options.clone()).unwrap();
+        active.id.resolve_addr(None, at(OWN, 7471), SOON).unwrap();
+        until("an address", || {
+            self.hear();
+            active.id.state() != State::Resolving
+        });
+        assert!(matches!(active.next(), CmEventKind::AddrResolved));
+        active.equip();
+        active
+    }
+
+    /// What it asks when it connects.
+    #[track_caller]
+    pub fn expect_req_of(&mut self, active: &End, param: &ConnParam) -> Req {
+        active.id.connect(param).unwrap();
+        self.expect("REQ", |message| match message {
+            CmMessage::Req(req) => Some(req),
+            _ => None,
+        })
+    }
+}
+
+/// Our reply to a request.
+pub fn reply(req: &Req) -> Rep {
+    Rep {
+        local_id: CommId(0x66),
+        remote_id: req.local_id,
+        local_ca_guid: 0x1234,
+        local_qpn: Qpn::new(0x98),
+        starting_psn: Psn::new(0x200),
+        rnr_retry_count: 7,
+        target_ack_delay: 18,
+        ..Rep::default()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Two endpoints that connect by connection management.
 
-use rockhopper::cm::{CmEvent, CmEventKind, CmId, ConnParam, EventChannel, PortSpace};
-use rockhopper::{Access, Cq, Endpoint, Mr, Pd, Qp, QpOptions, QpType, RingPair};
-use std::net::SocketAddr;
+use rockhopper::cm::{CmAddr, CmEvent, CmEventKind, CmId, ConnParam, EventChannel, PortSpace};
+use rockhopper::{Access, Cq, Endpoint, Mr, Pd, Qp, QpOptions, QpType, RecvWr, RingPair, SendWr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes.
@@ -17,7 +17,11 @@ pub fn at(text: &str, port: u16) -> SocketAddr {
 
 /// Client and server, joined back to back.
 pub fn pair() -> (Endpoint, Endpoint) {
-    Endpoint::ring_pair(&RingPair::default()).unwrap()
+    pair_over(&RingPair::default())
+}
+
+pub fn pair_over(settings: &RingPair) -> (Endpoint, Endpoint) {
+    Endpoint::ring_pair(settings).unwrap()
 }
 
 /// An identifier with a channel of its own and what a queue pair needs.
@@ -44,15 +48,52 @@ impl End {
         end
     }
 
-    /// One with a queue pair, whose destination is resolved.
+    /// One with a queue pair, whose destination is resolved, and its route.
     pub fn resolved(endpoint: &Endpoint, space: PortSpace, to: SocketAddr) -> End {
-        let mut end = End::new(endpoint, space);
-        end.id.resolve_addr(None, to, SOON).unwrap();
-        assert!(matches!(end.next(), CmEventKind::AddrResolved));
+        let end = End::towards(endpoint, space, None, to);
         end.id.resolve_route(SOON).unwrap();
         assert!(matches!(end.next(), CmEventKind::RouteResolved));
-        end.equip();
         end
+    }
+
+    /// One with a queue pair, whose destination is resolved from an address of ours or whichever leads there.
+    #[track_caller]
+    pub fn towards(
+        endpoint: &Endpoint,
+        space: PortSpace,
+        from: Option<IpAddr>,
+        to: impl Into<CmAddr>,
+    ) -> End {
+        let mut end = End::new(endpoint, space);
+        end.id.resolve_addr(from, to, SOON).unwrap();
+        match end.next() {
+            CmEventKind::AddrResolved => end.equip(),
+            other => panic!("{other:?}"),
+        }
+        end
+    }
+
+    /// Connects to a listener, which accepts: gives the passive end.
+    #[track_caller]
+    pub fn establish_with(&self, listener: &End) -> End {
+        self.id.connect(&ConnParam::default()).unwrap();
+        let (passive, _) = End::requested(listener);
+        passive.id.accept(&ConnParam::default()).unwrap();
+        self.expect_established();
+        passive.expect_established();
+        passive
+    }
+
+    /// Sends, to a receive that is posted for it.
+    #[track_caller]
+    pub fn transfer_to(&self, to: &End, text: &[u8]) {
+        to.qp().post_recv(RecvWr::new(7).sge(to.mr().sge(0..64))).unwrap();
+        self.qp().post_send(SendWr::send(8).inline(text)).unwrap();
+        assert!(self.cq().wait(SOON).unwrap().is_success());
+        assert_eq!(to.cq().wait(SOON).unwrap().byte_len as usize, text.len());
+        let mut bytes = vec![0; text.len()];
+        to.mr().read(0, &mut bytes).unwrap();
+        assert_eq!(bytes, text);
     }
 
     /// The end of a connect request, with a queue pair.
@@ -125,11 +166,7 @@ pub struct Connected {
 pub fn connected(client: &Endpoint, server: &Endpoint) -> Connected {
     let listener = End::listening(server, PortSpace::Tcp, at(SERVER, 0));
     let active = End::resolved(client, PortSpace::Tcp, listener.id.local_addr().unwrap());
-    active.id.connect(&ConnParam::default()).unwrap();
-    let (passive, _) = End::requested(&listener);
-    passive.id.accept(&ConnParam::default()).unwrap();
-    active.expect_established();
-    passive.expect_established();
+    let passive = active.establish_with(&listener);
     Connected { active, passive, listener }
 }
 

@@ -1,7 +1,9 @@
 //! What a device tells of itself, and its limits.
 
 use crate::support::{ALL, devices};
-use rockhopper::{Access, CreateError, Mtu, QpCaps, QpOptions, QpType, RingPair};
+use rockhopper::config::{DeviceKind, MemifRole, PortSettings};
+use rockhopper::{Access, Config, CreateError, Endpoint, Mtu, NoLink, QpCaps, QpOptions, QpType, RingPair};
+use std::time::{Duration, Instant};
 
 #[test]
 fn the_path_mtu_is_what_the_port_really_carries() {
@@ -68,4 +70,21 @@ fn regions_run_out_and_come_back() {
     assert!(matches!(pd.reg_mr(1, ALL), Err(CreateError::Limit { what: "memory regions", .. })));
     regions.truncate(most - 10);
     assert!((0..10).all(|_| pd.reg_mr(1, ALL).is_ok()));
+}
+
+/// Shared memory whose other end is not there.
+#[test]
+fn a_link_that_stays_down_is_waited_for_and_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("memif.sock");
+    let device = DeviceKind::Memif { socket, id: 0, role: MemifRole::Server };
+    let port = PortSettings::new("lonely", device, vec!["10.9.0.1/24".parse().unwrap()]);
+    let endpoint = Endpoint::start(&Config { ports: vec![port], ..Config::default() }).unwrap();
+    let device = endpoint.device(0).unwrap();
+    let (patience, begin) = (Duration::from_millis(100), Instant::now());
+    assert_eq!(device.wait_for_link(patience, || false), Err(NoLink::Down("lonely".into())));
+    assert!(begin.elapsed() >= patience);
+    assert_eq!(device.wait_for_link(Duration::from_secs(60), || true), Err(NoLink::Stopped));
+    let (ring, _other) = devices(&RingPair::default());
+    assert_eq!(ring.wait_for_link(Duration::ZERO, || true), Ok(()));
 }

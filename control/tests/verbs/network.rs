@@ -3,8 +3,8 @@
 use crate::support::{Pair, devices, family};
 use rockhopper::config::QosSettings;
 use rockhopper::{
-    Config, ConnectOptions, Destination, EventKind, EventSource, Mac, PathRequest, Qp, QpInfo, QpState,
-    QpType, RawPort, ResolveError, RingPair, SendWr,
+    Addressing, Ah, Config, ConnectOptions, Destination, EventKind, EventSource, Mac, PathRequest, QKey, Qp,
+    QpInfo, QpState, QpType, Qpn, RawPort, ResolveError, RingPair, SendWr,
 };
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ fn announcement(from: Mac) -> Vec<u8> {
 }
 
 #[test]
-fn connected_queue_pairs_follow_a_peer_to_another_mac() {
+fn connected_queue_pairs_and_address_handles_follow_a_peer_to_another_mac() {
     let (mut raw, endpoint, hand) = RawPort::beside_by_hand(&RingPair::default()).unwrap();
     let device = endpoint.device(0).unwrap();
     let mut serve = |until: &mut dyn FnMut() -> bool| {
@@ -152,6 +152,13 @@ fn connected_queue_pairs_follow_a_peer_to_another_mac() {
     let (asked, named) = (crate::support::end(&device, QpType::Rc), crate::support::end(&device, QpType::Uc));
     asked.qp.connect(&info, &ConnectOptions::default()).unwrap();
     named.qp.connect(&info, &ConnectOptions::default()).unwrap();
+    // Handles: one as asked for, one whose maker names the station itself.
+    let ud = crate::support::end(&device, QpType::Ud);
+    ud.qp.activate(&ConnectOptions::default()).unwrap();
+    let asked_ah = ud.pd.create_ah(peer, None).unwrap();
+    let way = asked.qp.query().unwrap().attr.path.unwrap();
+    let fixed = Mac([2, 0, 0, 0, 0x77, 9]);
+    let fixed_ah = Ah::new(&ud.pd, Addressing { dmac: fixed, ..way }).unwrap();
     let mac = |qp: &Qp| qp.query().unwrap().attr.path.unwrap().dmac;
     assert_eq!([mac(&asked.qp), mac(&named.qp)], [old, old]);
     let new = Mac([2, 0, 0, 0, 0x77, 1]);
@@ -170,4 +177,15 @@ fn connected_queue_pairs_follow_a_peer_to_another_mac() {
     }
     assert_eq!(mac(&named.qp), new);
     assert_eq!(asked.qp.state(), QpState::Rts);
+    for (ah, to) in [(&asked_ah, new), (&fixed_ah, fixed)] {
+        let datagram = SendWr::ud_send(1, ah, Qpn::new(0x77), QKey::new(1), None).inline(b"there");
+        ud.qp.post_send(datagram).unwrap();
+        let mut frames = Vec::new();
+        while frames.is_empty() {
+            assert!(Instant::now() < end, "no datagram");
+            endpoint.poll_in_turn();
+            raw.receive(&mut frames);
+        }
+        assert_eq!(frames[0][..6], to.0);
+    }
 }

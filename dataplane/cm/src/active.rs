@@ -3,6 +3,7 @@
 use crate::build::{area, stateless_rej};
 use crate::conn::Conn;
 use crate::index::Peer;
+use crate::params::ack_timeout;
 use crate::receive::Taken;
 use crate::slab::Handle;
 use crate::timers::timeout_code;
@@ -96,6 +97,8 @@ impl Cm {
             return self.reject_stale_rep(now, handle, old);
         }
         conn.rep = Some(Box::new(rep.clone()));
+        // rocev2 facts, CM 10: now it is known what the peer needs.
+        conn.ack_timeout = ack_timeout(conn.ack_timeout, rep.target_ack_delay);
         conn.repeat = None;
         conn.expires = now.saturating_add(self.config.think_ns);
         let (id, think_until) = (conn.id, conn.expires.min(now.saturating_add(conn.interval_ns / 2)));

@@ -24,6 +24,7 @@ pub(crate) struct Conn {
     pub req: Option<Box<Req>>,
     /// The peer's: the active side keeps it until its QP is connected.
     pub rep: Option<Box<Rep>>,
+    /// Of our QP. Until the REP is here, the active side knows what the way needs, not the peer.
     pub ack_timeout: u8,
     /// What is sent again when the deadline passes, or when a duplicate shows that it was lost. In timewait, what the peer is
     /// told when it goes on as if nothing had happened.

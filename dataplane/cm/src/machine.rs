@@ -109,7 +109,7 @@ impl Cm {
     pub fn plan(&self, conn: ConnId) -> Result<QpPlan, CmError> {
         let conn = self.conns.get(conn.0).ok_or(CmError::UnknownId)?;
         let both = conn.req.as_ref().zip(conn.rep.as_ref());
-        both.and_then(|(req, rep)| QpPlan::active(&conn.path, req, rep))
+        both.and_then(|(req, rep)| QpPlan::active(&conn.path, req, rep, conn.ack_timeout))
             .ok_or(CmError::WrongState(conn.state))
     }
 

@@ -4,6 +4,20 @@ use crate::Timing;
 use wire::mad::{PrimaryPath, Req, ServiceId, Transport};
 use wire::{Gid, Mtu, PKey, Psn, QKey, Qpn};
 
+/// What an end of ours says that it needs to acknowledge: 134 ms, as Linux' rxe does.
+const ACK_DELAY: u8 = 15;
+
+/// rocev2 facts, CM 10: the local ACK timeout for a way that alone needs `way` (packet life time and 1) to an end that takes
+/// `delay` to acknowledge. Both are 5-bit codes, powers of two: the sum of two that are close is one more than the larger.
+pub fn ack_timeout(way: u8, delay: u8) -> u8 {
+    let sum = match way {
+        0 => return 0,
+        _ if way >= delay => way + u8::from(delay + 1 >= way),
+        _ => delay + u8::from(way + 1 >= delay),
+    };
+    sum.min(31)
+}
+
 /// Where messages of a connection go, and whence they come. Of two messages of a connection, GIDs and scope are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Path {
@@ -77,8 +91,11 @@ pub struct ReqParams {
     pub srq: bool,
     /// Path MTU.
     pub mtu: Mtu,
-    /// Local ACK timeout of both QPs, a 5-bit code.
+    /// Local ACK timeout, a 5-bit code, as the way alone needs it: packet life time and 1. Each end's grows with what the other
+    /// needs to acknowledge: see [`ack_timeout`]. 0 waits for ever.
     pub ack_timeout: u8,
+    /// What we need to acknowledge, a 5-bit code.
+    pub ack_delay: u8,
     /// Up to 92 bytes; for rdma_cm, an addressing header and up to 56 bytes.
     pub private_data: Vec<u8>,
     /// How often the REQ is sent; the configuration's when absent.
@@ -102,6 +119,7 @@ impl ReqParams {
             srq: false,
             mtu,
             ack_timeout: 17,
+            ack_delay: ACK_DELAY,
             private_data: Vec::new(),
             timing: None,
         }
@@ -123,7 +141,7 @@ impl ReqParams {
             path_mtu: self.mtu.code(),
             rnr_retry_count: self.rnr_retry_count,
             srq: self.srq,
-            primary: self.path.primary(self.ack_timeout),
+            primary: self.path.primary(ack_timeout(self.ack_timeout, self.ack_delay)),
             ..Req::default()
         }
     }
@@ -163,7 +181,7 @@ impl RepParams {
             flow_control: true,
             rnr_retry_count: 7,
             srq: false,
-            target_ack_delay: 15,
+            target_ack_delay: ACK_DELAY,
             private_data: Vec::new(),
         }
     }

@@ -33,7 +33,7 @@ pub struct QpPlan {
 
 impl QpPlan {
     /// The active side's. `None` when the request has no valid MTU, which none of ours has.
-    pub(crate) fn active(path: &Path, req: &Req, rep: &Rep) -> Option<QpPlan> {
+    pub(crate) fn active(path: &Path, req: &Req, rep: &Rep, ack_timeout: u8) -> Option<QpPlan> {
         Some(QpPlan {
             transport: req.transport,
             path: *path,
@@ -46,7 +46,7 @@ impl QpPlan {
             max_rd_atomic: rep.responder_resources.min(req.initiator_depth),
             retry_count: req.retry_count,
             rnr_retry_count: rep.rnr_retry_count,
-            ack_timeout: req.primary.ack_timeout,
+            ack_timeout,
         })
     }
 
@@ -69,6 +69,7 @@ impl QpPlan {
             max_rd_atomic: initiator_depth,
             retry_count: req.retry_count,
             rnr_retry_count: req.rnr_retry_count,
+            // What the peer needs to acknowledge is in it (rocev2 facts, CM 12).
             ack_timeout: req.primary.ack_timeout,
         })
     }

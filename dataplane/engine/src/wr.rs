@@ -6,8 +6,8 @@ use crate::mw::{Binding, MemoryWindow};
 use crate::placement::{FlushLevel, Placement};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use wire::{Gid, HeaderTemplate, LKey, QKey, Qpn, RKey};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wire::{Gid, HeaderTemplate, LKey, Mac, QKey, Qpn, RKey, Reach};
 
 /// A piece of local memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +63,42 @@ pub struct AddressHandle {
     /// Ethernet, IP and UDP headers. A UDP source port of 0 stands for that of the QP that sends by the handle
     /// ([`wire::udp_sport_of_qpn`]).
     pub template: HeaderTemplate,
+    /// The station that its packets go to: the template's, until that moves.
+    dmac: AtomicU64,
     withdrawn: AtomicBool,
 }
 
 impl AddressHandle {
     /// A handle of a protection domain.
     pub fn new(pd: crate::mr::PdId, dgid: Gid, template: HeaderTemplate) -> AddressHandle {
-        AddressHandle { pd, dgid, template, withdrawn: AtomicBool::new(false) }
+        let dmac = AtomicU64::new(bits(template.dmac()));
+        AddressHandle { pd, dgid, template, dmac, withdrawn: AtomicBool::new(false) }
+    }
+
+    /// The station that its packets go to.
+    pub fn dmac(&self) -> Mac {
+        let [_, _, mac @ ..] = self.dmac.load(Ordering::Relaxed).to_be_bytes();
+        Mac(mac)
+    }
+
+    /// Has packets that leave from now on go to the station `to`, if they went to `from`; whether they did. What never leaves, or
+    /// goes to a group, goes nowhere else.
+    pub fn redirect(&self, from: Mac, to: Mac) -> bool {
+        let turn = || self.dmac.compare_exchange(bits(from), bits(to), Ordering::Relaxed, Ordering::Relaxed);
+        self.template.reach() == Reach::Wire && turn().is_ok()
+    }
+
+    /// The headers of a packet of a QP, where they are not the template's: to where the station is now, and from a port of the QP's
+    /// where the handle names none.
+    #[inline]
+    pub(crate) fn headers_of(&self, qpn: Qpn) -> Option<HeaderTemplate> {
+        let dmac = self.dmac();
+        let (moved, spread) = (dmac != self.template.dmac(), self.template.udp_sport() == 0);
+        match (moved, spread) {
+            (false, false) => None,
+            (true, false) => Some(self.template.with_dmac(dmac)),
+            (_, true) => Some(self.template.with_udp_sport(wire::udp_sport_of_qpn(qpn)).with_dmac(dmac)),
+        }
     }
 
     /// The GID that it sends from is gone. Requests by it that are taken from now on end with an error.
@@ -81,6 +110,11 @@ impl AddressHandle {
     pub fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::Relaxed)
     }
+}
+
+fn bits(mac: Mac) -> u64 {
+    let [a, b, c, d, e, f] = mac.0;
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 
 /// What to do.

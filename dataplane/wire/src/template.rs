@@ -80,6 +80,11 @@ impl Addressing {
         }
     }
 
+    /// The VLAN of its link, `None` for the untagged one: a tag of VLAN 0 carries a priority only.
+    pub fn link_vlan(&self) -> Option<u16> {
+        self.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0)
+    }
+
     /// What carries the BTH.
     pub fn network(&self) -> Result<Network, MixedFamilies> {
         match (self.version, self.src.is_v4(), self.dst.is_v4()) {

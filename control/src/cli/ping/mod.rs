@@ -11,12 +11,8 @@ use rockhopper::programs::{self, Messages, PingOptions, Program, VisitOptions};
 use rockhopper::{Config, Device, Endpoint};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long to wait for a port's link.
-const LINK: Duration = Duration::from_secs(5);
-/// How often whoever waits looks again.
-const NAP: Duration = Duration::from_millis(10);
 /// Longest data.
 const MAX_SIZE: u64 = 1 << 20;
 
@@ -89,7 +85,9 @@ pub fn run(args: &PingArgs, json: bool) -> Result<(), Failure> {
     let to: CmAddr = (host, args.port.unwrap_or(program.port())).into();
     let stop = stop::on_signal()?;
     let endpoint = Endpoint::start(&config)?;
-    endpoint.devices().iter().try_for_each(wait_for_link)?;
+    for device in endpoint.devices() {
+        device.wait_for_link(Device::LINK_PATIENCE, || stop.is_stopped())?;
+    }
     if args.peer.is_some() {
         return visit(args, program, to, &endpoint, &stop, json);
     }
@@ -140,22 +138,4 @@ fn size(args: &PingArgs, program: Program, endpoint: &Endpoint) -> Result<usize,
         )));
     }
     Ok(args.size as usize)
-}
-
-/// Links of some ports come up a while after their port.
-fn wait_for_link(device: &Device) -> Result<(), Failure> {
-    let end = Instant::now() + LINK;
-    // A driver that does not tell its link state is taken at its word when packets come through.
-    while device.query_port().is_ok_and(|port| !port.up) {
-        if Instant::now() >= end {
-            return Err(Failure::setup(format!(
-                "the link of port {} is down; check the cable, or that the program at its other end runs",
-                device.name()
-            )));
-        }
-        if !device.drive() {
-            std::thread::sleep(NAP);
-        }
-    }
-    Ok(())
 }

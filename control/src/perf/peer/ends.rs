@@ -11,14 +11,13 @@ use super::content::{PINGPONG_FILL, room};
 use super::record::Record;
 use super::{CmWay, PeerOptions, PeerProgram};
 use crate::cm::{CmId, CmOptions, ConnParam, PortSpace};
-use crate::programs::{Dial, ProgramError};
+use crate::programs::ProgramError;
 use crate::stats::Named;
 use crate::verbs::{
     Ah, ConnectOptions, Cq, Device, Mr, Pd, Qp, QpCaps, QpInfo, QpOptions, RecvWr, RemoteMemory, SendWr,
 };
 use engine::limits::UD_GRH_BYTES;
 use engine::{Access, QpType};
-use std::time::Duration;
 use wire::{Mtu, QKey};
 
 /// The Q_Key of all of these programs' datagram QPs.
@@ -37,10 +36,6 @@ pub(super) struct Lane {
     pub remote: RemoteMemory,
     datagram: Option<(Ah, wire::Qpn)>,
 }
-
-/// perftest's server ends its listener once the first connection is there, and makes another for those of its QPs. Nothing tells that it
-/// is there, and until then Linux rejects; its own client looks for the way in that time.
-const LISTENS_AGAIN: Duration = Duration::from_millis(250);
 
 /// This end's objects.
 pub(super) struct Ends {
@@ -64,6 +59,7 @@ pub(super) struct Ends {
     patterns: Vec<Pattern>,
     pd: Pd,
     options: ConnectOptions,
+    qp_options: QpOptions,
 }
 
 /// From one message's memory to the next: what perftest has for a QP, room for a datagram's header, and whole words.
@@ -113,7 +109,7 @@ impl Ends {
             ..QpOptions::new(qp_type, &cq)
         };
         let ids = match &options.cm {
-            Some(cm) => (0..qps).map(|_| identifier(&cm.dial, cm, params)).collect::<Result<_, _>>()?,
+            Some(cm) => (0..qps).map(|_| identifier(cm, params)).collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
         let make = |index: usize| -> Result<Qp, RunError> {
@@ -143,6 +139,7 @@ impl Ends {
                 .collect(),
             pd,
             options: connect,
+            qp_options,
         };
         if ends.verb == Verb::Read {
             ends.fill_target();
@@ -187,14 +184,29 @@ impl Ends {
     }
 
     /// Connects all QPs by rdma_cm.
-    pub fn dial(&self, dial: &Dial<'_>) -> Result<(), RunError> {
-        std::thread::sleep(LISTENS_AGAIN);
+    ///
+    /// perftest's server ends its listener once the first connection is there, and makes another for those of its QPs when it has
+    /// answered the empty record. Nothing tells when, and until then Linux rejects: in a capture its own client asks 0.7 ms later. So
+    /// it is asked at once, and again where nobody listens.
+    pub fn dial(&mut self, cm: &CmWay<'_>, params: &Params) -> Result<(), RunError> {
         let depth = self.options.max_rd_atomic;
         let param = ConnParam { responder_resources: depth, initiator_depth: depth, ..ConnParam::default() };
-        for id in &self.ids {
-            dial.connect(id, &param)?;
+        for index in 0..self.ids.len() {
+            let first = self.ids[index].clone();
+            self.ids[index] =
+                cm.dial.connect_when_heard(first, &param, || self.begin_anew(index, cm, params))?;
         }
         Ok(())
+    }
+
+    /// Another identifier for a QP that was refused, and another QP: with that one all its receives have ended. No other QP's
+    /// have, as no peer sends before all are connected.
+    fn begin_anew(&mut self, index: usize, cm: &CmWay<'_>, params: &Params) -> Result<CmId, ProgramError> {
+        while self.cq.poll_one().is_some() {}
+        let id = identifier(cm, params)?;
+        self.qps[index] = id.create_qp(&self.pd, &self.qp_options)?;
+        (0..self.receives).try_for_each(|slot| self.qps[index].post_recv(self.receive(index, slot)))?;
+        Ok(id)
     }
 
     /// Disconnects them.
@@ -290,10 +302,12 @@ impl Ends {
 
     /// Posts a receive.
     pub fn post_recv(&self, qp: usize, slot: u64) -> Result<(), RunError> {
+        self.qps[qp].post_recv(self.receive(qp, slot)).map_err(|why| RunError::Post { qp, why })
+    }
+
+    fn receive(&self, qp: usize, slot: u64) -> RecvWr {
         let offset = self.target_offset(qp, slot) as usize;
-        let wr = RecvWr::new(tag(qp, slot))
-            .sge(self.target.sge(offset..offset + (self.size + self.skip()) as usize));
-        self.qps[qp].post_recv(wr).map_err(|why| RunError::Post { qp, why })
+        RecvWr::new(tag(qp, slot)).sge(self.target.sge(offset..offset + (self.size + self.skip()) as usize))
     }
 
     /// What the QPs have counted, zeros left out.
@@ -310,10 +324,10 @@ impl Ends {
 }
 
 /// An identifier that knows the way to the peer.
-fn identifier(dial: &Dial<'_>, cm: &CmWay<'_>, params: &Params) -> Result<CmId, RunError> {
-    let id = dial.resolve(PortSpace::Tcp, cm.from, &cm.to)?;
+fn identifier(cm: &CmWay<'_>, params: &Params) -> Result<CmId, ProgramError> {
+    let id = cm.dial.resolve(PortSpace::Tcp, cm.from, &cm.to)?;
     let options =
         CmOptions { path_mtu: Mtu::from_bytes(params.mtu), traffic_class: params.tos, ..id.options() };
-    id.set_options(options).map_err(ProgramError::from)?;
+    id.set_options(options)?;
     Ok(id)
 }

@@ -42,6 +42,7 @@ use crate::programs::{Dial, Line};
 use crate::verbs::Device;
 use ends::Ends;
 use hdrhistogram::Histogram;
+use std::cell::Cell;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -91,7 +92,7 @@ pub struct PeerOptions<'a> {
     pub program: PeerProgram,
     /// The program at the other end was started with our address: it is the client.
     pub is_server: bool,
-    /// Use the GID with this index; by default the first of the wanted family.
+    /// Use the GID with this index; by default that of the rdma_cm line, or without one the first of the wanted family.
     pub gid_index: Option<usize>,
     /// Use IPv6, unless a GID index says otherwise.
     pub ipv6: bool,
@@ -106,6 +107,7 @@ pub struct CmWay<'a> {
     pub(crate) dial: Dial<'a>,
     pub(crate) to: CmAddr,
     pub(crate) from: Option<IpAddr>,
+    gid_index: Cell<Option<usize>>,
 }
 
 impl<'a> CmWay<'a> {
@@ -116,7 +118,7 @@ impl<'a> CmWay<'a> {
         from: Option<IpAddr>,
         stop: &'a Shared,
     ) -> Result<CmWay<'a>, RunError> {
-        Ok(CmWay { dial: Dial::new(endpoint, stop)?, to, from })
+        Ok(CmWay { dial: Dial::new(endpoint, stop)?, to, from, gid_index: Cell::default() })
     }
 
     /// A line over a connection to the service.
@@ -124,7 +126,13 @@ impl<'a> CmWay<'a> {
         let id = self.dial.resolve(PortSpace::Tcp, self.from, &self.to)?;
         let line = Line::new(&id)?;
         self.dial.connect(&id, &ConnParam::default())?;
+        self.gid_index.set(id.path().map(|path| path.gid_index));
         Ok(Link::cm(line))
+    }
+
+    /// Index of the GID that the last [`line`](Self::line) goes from: the one that leads to the service.
+    pub fn gid_index(&self) -> Option<usize> {
+        self.gid_index.get()
     }
 }
 
@@ -166,7 +174,8 @@ pub fn run_with_peer(
 ) -> Result<Outcome, RunError> {
     options.program.check(params)?;
     let _caches = thread_caches(device);
-    let (gid_index, _) = choose_gid(device, options.gid_index, options.ipv6)?;
+    let by_cm = options.cm.as_ref().and_then(CmWay::gid_index);
+    let (gid_index, _) = choose_gid(device, options.gid_index.or(by_cm), options.ipv6)?;
     let mut params = params.clone();
     let most = device.path_mtu().bytes();
     if params.mtu > most {

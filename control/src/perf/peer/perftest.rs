@@ -51,7 +51,7 @@ impl Run<'_> {
         self.agree()?;
         if let Some(cm) = cm {
             self.swap(&[0; PERFTEST_CM_BYTES])?;
-            self.ends.dial(&cm.dial)?;
+            self.ends.dial(cm, &self.params)?;
             self.swap(&[0; PERFTEST_CM_BYTES])?;
         }
         for index in 0..self.ends.qps.len() {

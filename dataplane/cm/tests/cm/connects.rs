@@ -92,7 +92,7 @@ fn timewait_is_as_long_as_the_ack_timeout_but_neither_nothing_nor_for_ever() {
         (31, 2_000 * MS),
     ] {
         let mut pair = Pair::new();
-        pair.a.cm.send_req(0, &ReqParams { ack_timeout, ..pair.a.req() }).unwrap();
+        pair.a.cm.send_req(0, &ReqParams { ack_timeout, ack_delay: 0, ..pair.a.req() }).unwrap();
         pair.settle();
         let Event::ReqReceived { conn, .. } = pair.b.event() else { panic!() };
         pair.b.cm.destroy(0, conn);
@@ -101,6 +101,41 @@ fn timewait_is_as_long_as_the_ack_timeout_but_neither_nothing_nor_for_ever() {
             end.events();
             assert_eq!((end.cm.usage().timewait, end.cm.next_timeout()), (1, Some(ns)), "code {ack_timeout}");
         }
+    }
+}
+
+/// rocev2 facts, CM 10 and 12: the REQ tells the passive side what the way and the active side need; the REP tells the active side
+/// what the passive one needs, and it reckons anew.
+#[test]
+fn ack_timeouts_cover_the_way_and_the_other_end() {
+    // Linux' numbers (CM 10), then each branch of the rule.
+    let cases = [
+        (17, 15, 17),
+        (17, 16, 18),
+        (17, 17, 18),
+        (17, 18, 19),
+        (17, 19, 19),
+        (14, 15, 16),
+        (13, 15, 15),
+        (31, 31, 31),
+    ];
+    for (way, delay, expected) in cases {
+        assert_eq!(ack_timeout(way, delay), expected, "{way} and {delay}");
+    }
+    for (way, ours, theirs, passive, active) in
+        [(17, 15, 18, 17, 19), (17, 18, 15, 19, 17), (0, 18, 18, 0, 0)]
+    {
+        let mut pair = Pair::new();
+        let params = ReqParams { ack_timeout: way, ack_delay: ours, ..pair.a.req() };
+        let a = pair.a.cm.send_req(0, &params).unwrap();
+        pair.settle();
+        let Event::ReqReceived { conn: b, req, .. } = pair.b.event() else { panic!() };
+        assert_eq!(req.primary.ack_timeout, passive);
+        let accept = RepParams { target_ack_delay: theirs, ..rep() };
+        assert_eq!(pair.b.cm.plan_accept(b, &accept).unwrap().ack_timeout, passive);
+        pair.b.cm.send_rep(0, b, &accept).unwrap();
+        pair.settle();
+        assert_eq!(pair.a.cm.plan(a).unwrap().ack_timeout, active);
     }
 }
 

@@ -19,6 +19,38 @@ fn yes() -> SidrRepParams {
     }
 }
 
+/// The active end has asked.
+fn ask(pair: &mut Pair) -> SidrId {
+    let params = question(&pair.a);
+    pair.a.cm.send_sidr_req(0, &params).unwrap()
+}
+
+/// The application of an end hears of a question.
+#[track_caller]
+fn hear(end: &mut End) -> SidrId {
+    match end.event() {
+        Event::SidrReqReceived { sidr, .. } => sidr,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The active end has asked, and the passive end's application heard of it.
+#[track_caller]
+fn asked(pair: &mut Pair) -> (SidrId, SidrId) {
+    let a = ask(pair);
+    pair.settle();
+    (a, hear(&mut pair.b))
+}
+
+/// The same, with the question in between, to be told again.
+#[track_caller]
+fn asked_by(pair: &mut Pair) -> (SidrId, CmMad, SidrId) {
+    let a = ask(pair);
+    let req = pair.a.sent_one();
+    pair.b.take(&req);
+    (a, req, hear(&mut pair.b))
+}
+
 fn no_question_is_left(end: &End) {
     assert_eq!((end.cm.usage().sidr, end.cm.next_timeout()), (0, None));
 }
@@ -26,8 +58,7 @@ fn no_question_is_left(end: &End) {
 #[test]
 fn a_question_is_answered() {
     let mut pair = Pair::new();
-    let params = question(&pair.a);
-    let a = pair.a.cm.send_sidr_req(0, &params).unwrap();
+    let a = ask(&mut pair);
     pair.settle();
     let Event::SidrReqReceived { sidr: b, req, .. } = pair.b.event() else { panic!() };
     assert_eq!(&req.private_data.bytes()[..5], b"who?\0");
@@ -66,11 +97,7 @@ fn a_question_is_asked_again_until_it_counts_as_lost() {
 #[test]
 fn a_question_that_comes_again_gets_the_same_answer() {
     let mut pair = Pair::new();
-    let params = question(&pair.a);
-    pair.a.cm.send_sidr_req(0, &params).unwrap();
-    let req = pair.a.sent_one();
-    pair.b.take(&req);
-    let Event::SidrReqReceived { sidr, .. } = pair.b.event() else { panic!() };
+    let (_, req, sidr) = asked_by(&mut pair);
     pair.b.take(&req);
     assert_eq!(pair.b.sent(), [], "the application is thinking");
     pair.b.cm.send_sidr_rep(0, sidr, &yes()).unwrap();
@@ -97,11 +124,7 @@ fn nobody_listens() {
 #[test]
 fn an_application_that_does_not_answer_refuses() {
     let mut pair = Pair::new();
-    let params = question(&pair.a);
-    pair.a.cm.send_sidr_req(0, &params).unwrap();
-    let req = pair.a.sent_one();
-    pair.b.take(&req);
-    let Event::SidrReqReceived { sidr, .. } = pair.b.event() else { panic!() };
+    let (_, sidr) = asked(&mut pair);
     pair.b.pass(30_000 * MS);
     assert_eq!(pair.b.event(), Event::SidrExpired { sidr });
     let CmMad { message: CmMessage::SidrRep(rep), .. } = pair.b.sent_one() else { panic!() };
@@ -111,13 +134,9 @@ fn an_application_that_does_not_answer_refuses() {
 #[test]
 fn questions_can_be_given_up() {
     let mut pair = Pair::new();
-    let params = question(&pair.a);
-    let a = pair.a.cm.send_sidr_req(0, &params).unwrap();
-    let req = pair.a.sent_one();
+    let (a, _, sidr) = asked_by(&mut pair);
     pair.a.cm.destroy_sidr(0, a);
     no_question_is_left(&pair.a);
-    pair.b.take(&req);
-    let Event::SidrReqReceived { sidr, .. } = pair.b.event() else { panic!() };
     pair.b.cm.destroy_sidr(0, sidr);
     let rep = pair.b.sent_one();
     pair.a.take(&rep);
@@ -129,10 +148,7 @@ fn questions_can_be_given_up() {
 #[test]
 fn an_answer_from_elsewhere_is_not_taken() {
     let mut pair = Pair::new();
-    let params = question(&pair.a);
-    pair.a.cm.send_sidr_req(0, &params).unwrap();
-    pair.settle();
-    let Event::SidrReqReceived { sidr, .. } = pair.b.event() else { panic!() };
+    let (_, sidr) = asked(&mut pair);
     pair.b.cm.send_sidr_rep(0, sidr, &yes()).unwrap();
     let rep = pair.b.sent_one();
     let elsewhere = path(A, wire::Gid::from_v4([192, 0, 2, 9]));

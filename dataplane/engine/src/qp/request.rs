@@ -24,13 +24,12 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
     let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
     let position = position(wqe, packet);
     let psn = wqe.first_psn.add(packet);
-    let spread;
+    let own;
     let (template, dest_qpn) = match (&wqe.op, &qp.path) {
-        (SendOp::UdSend { ah, remote_qpn, .. }, _) if ah.template.udp_sport() == 0 => {
-            spread = ah.template.with_udp_sport(wire::udp_sport_of_qpn(qp.qpn));
-            (&spread, *remote_qpn)
+        (SendOp::UdSend { ah, remote_qpn, .. }, _) => {
+            own = ah.headers_of(qp.qpn);
+            (own.as_ref().unwrap_or(&ah.template), *remote_qpn)
         }
-        (SendOp::UdSend { ah, remote_qpn, .. }, _) => (&ah.template, *remote_qpn),
         (_, Some(path)) => (&path.template, qp.attr.dest_qpn),
         // A connected QP in RTS has a path, and what it has no opcode for was refused: these two never happen, and would
         // end the request.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::PdId;
 use crate::wr::AddressHandle;
-use wire::{QKey, Qpn};
+use wire::{Addressing, Mac, QKey, Qpn};
 
 fn to(pd: PdId, qkey: u32, imm: Option<[u8; 4]>) -> SendOp {
     let template = HeaderTemplate::new(&addressing(LOCAL, PEER)).unwrap();
@@ -64,4 +64,24 @@ fn the_address_handle_is_let_go() {
     rig.post_send(wr(1, op, &[]));
     rig.sent();
     assert_eq!(Arc::strong_count(&ah), 1);
+}
+
+#[test]
+fn a_handle_follows_its_station_to_another_mac() {
+    let way = addressing(LOCAL, PEER);
+    let (old, new, other) = (way.dmac, Mac([2, 0, 0, 0, 0, 0x99]), Mac([2, 0, 0, 0, 0, 0x98]));
+    let handle = |way: &Addressing| AddressHandle::new(PD, PEER, HeaderTemplate::new(way).unwrap());
+    for udp_sport in [0, 0xC123] {
+        let ah = handle(&Addressing { udp_sport, ..way });
+        let headers = || ah.headers_of(QPN).unwrap_or(ah.template);
+        let port = headers().udp_sport();
+        assert!(port != 0 && headers().dmac() == old);
+        assert!(!ah.redirect(other, new), "it was never there");
+        assert!(ah.redirect(old, new) && !ah.redirect(old, other));
+        assert_eq!((ah.dmac(), headers().dmac(), headers().udp_sport()), (new, new, port));
+    }
+    // Neither what never leaves nor a group has a station that could move.
+    for dmac in [way.smac, Mac([1, 0, 0x5E, 0, 0, 1])] {
+        assert!(!handle(&Addressing { dmac, ..way }).redirect(dmac, new));
+    }
 }
