@@ -41,6 +41,14 @@ fn values_reach_their_place() {
 }
 
 #[test]
+fn payloads_are_lent_unless_the_port_says_otherwise() {
+    let zero_copy = |more: &str| {
+        Config::parse(&format!("{TAP}{more}"), Path::new("rockhopper.toml")).unwrap().ports[0].zero_copy
+    };
+    assert_eq!((zero_copy(""), zero_copy("zero_copy = false\n")), (true, false));
+}
+
+#[test]
 fn an_impairment_plan_reaches_its_port() {
     let text = format!("{TAP}impair = \"drop 1%; reorder 3 every 1000\"\n");
     let config = Config::parse(&text, Path::new("rockhopper.toml")).unwrap();
@@ -91,6 +99,7 @@ fn errors_name_file_line_key_and_remedy() {
         format!("{TAP}gateway = \"fd00::1\"\n"),
         format!("{TAP}pair = \"x\"\n"),
         format!("{TAP}rx_descriptors = 1\n"),
+        "[[port]]\ndriver = \"pcap\"\ninterface = \"eth0\"\nzero_copy = true\n".into(),
         format!("{TAP}impair = \"drop 1%; reorder 3\"\n"),
         format!("{TAP}impair = \"\"\n"),
         format!("{TAP}{TAP}name = \"port0\"\n"),

@@ -21,7 +21,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_(strerror|version|openlog_stream)",
     "rte_(get_tsc_hz|rdtsc)",
     // Memory
-    "rte_pktmbuf_(pool_create|alloc|alloc_bulk|free|free_bulk|chain)",
+    "rte_pktmbuf_(pool_create|alloc|alloc_bulk|free|free_bulk|chain|copy)",
     "rte_mempool_avail_count",
     // Rings
     "rte_ring_(create|free|dequeue_burst)",

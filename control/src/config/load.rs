@@ -254,6 +254,7 @@ fn check_port(index: usize, port: Spanned<raw::Port>) -> Checked<(Range<usize>, 
         neighbour_timeout: links::neighbour_timeout(port.neighbour_timeout_ms.as_ref())?,
         rx_descriptors: number(port.rx_descriptors, 1024),
         tx_descriptors: number(port.tx_descriptors, 1024),
+        zero_copy: port.zero_copy.is_none_or(Spanned::into_inner),
         impair: impair.transpose()?,
     };
     Ok((span, settings))
@@ -339,6 +340,9 @@ fn check_device(span: &Range<usize>, port: &mut raw::Port) -> Checked<DeviceKind
             "the address of this device is its own",
             "remove the key, or change the device's address",
         );
+    }
+    if let (Some(zero_copy), DeviceKind::Pci { .. } | DeviceKind::Pcap { .. }) = (&port.zero_copy, &device) {
+        return refuse(zero_copy.span(), "this driver sends from its own buffers only", "remove the key");
     }
     Ok(device)
 }

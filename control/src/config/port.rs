@@ -110,6 +110,9 @@ pub struct PortSettings {
     pub rx_descriptors: u16,
     /// Packets that each transmit queue holds.
     pub tx_descriptors: u16,
+    /// Long payloads leave without being copied where the driver lets them: `net_ring`, `net_tap`, `net_af_packet`,
+    /// `net_memif`.
+    pub zero_copy: bool,
     /// What happens to its frames on purpose, as if the link were bad. `None`: nothing.
     pub impair: Option<Plan>,
 }
@@ -131,6 +134,7 @@ impl PortSettings {
             neighbour_timeout: DEFAULT_NEIGHBOUR_TIMEOUT,
             rx_descriptors: 1024,
             tx_descriptors: 1024,
+            zero_copy: true,
             impair: None,
         }
     }

@@ -84,6 +84,7 @@ pub(super) struct Port {
     pub neighbour_timeout_ms: Option<Spanned<u64>>,
     pub rx_descriptors: Option<Spanned<u16>>,
     pub tx_descriptors: Option<Spanned<u16>>,
+    pub zero_copy: Option<Spanned<bool>>,
     pub impair: Option<Spanned<String>>,
 }
 

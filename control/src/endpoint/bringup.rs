@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use wire::{MAX_OVERHEAD, Mac, Mtu};
-use worker::{LaneConfig, LinkConfig, PortLink, Worker, WorkerConfig};
+use worker::{LENDING_ROOM, LaneConfig, LinkConfig, PortLink, Worker, WorkerConfig};
 
 /// Buffers of a port, per worker: a full receive ring, a full transmit ring, a peer's ring of frames that came from
 /// here, and what waits in between.
@@ -139,6 +139,7 @@ pub(super) struct OpenedPort {
     regions: Regions,
     raised: Arc<EventQueue>,
     pool: Arc<Mempool>,
+    lending: Option<Arc<Mempool>>,
     port: Port,
     queues: Vec<(RxQueue, TxQueue)>,
     impair: Option<Plan>,
@@ -177,6 +178,8 @@ impl OpenedPort {
         let mac = settings.mac.unwrap_or(own_mac(port.mac()?, &settings.device));
         let stack = stack(settings, mac, negotiated.mtu)
             .map_err(|why| StartError::Network { port: settings.name.clone(), why })?;
+        let lends = negotiated.tx_lends && settings.zero_copy;
+        let lending = lends.then(|| Mempool::new(eal, lending_pool(settings, index, workers))).transpose()?;
         let queues = port.take_queues();
         let max_qps = EngineConfig::default().max_qps;
         Ok(OpenedPort {
@@ -199,6 +202,7 @@ impl OpenedPort {
             regions: Regions::new(MAX_MRS),
             raised: Arc::new(EventQueue::new(EVENTS)),
             pool,
+            lending,
             port,
             queues,
             impair: settings.impair.clone(),
@@ -216,6 +220,7 @@ impl OpenedPort {
                 rx,
                 tx,
                 pool: Arc::clone(&self.pool),
+                lending: self.lending.clone(),
                 memory: self.regions.reader(),
                 events: Arc::clone(&self.raised),
                 engine: EngineConfig { max_qps: self.facts.max_qps, max_mrs: MAX_MRS },
@@ -294,6 +299,13 @@ fn pool_config(settings: &PortSettings, index: usize, workers: usize) -> PoolCon
     // Jumbo slots are large: a quarter of the buffers is as many bytes, and enough for a packet socket.
     let count = if data_room > 16_384 { count / 4 } else { count };
     PoolConfig { name: format!("port{index}"), count, cache: 256, data_room, socket: None }
+}
+
+/// Three small buffers for each packet that may be under way.
+fn lending_pool(settings: &PortSettings, index: usize, workers: usize) -> PoolConfig {
+    let packets = u32::from(settings.tx_descriptors) * workers as u32;
+    let count = (packets * 3 + 512).next_power_of_two() - 1;
+    PoolConfig { name: format!("port{index}-lend"), count, cache: 256, data_room: LENDING_ROOM, socket: None }
 }
 
 /// The device's address, or one in the range for local use where it has none. A tap's address is that of the kernel's

@@ -1,6 +1,6 @@
 //! Packets at the engine's edge: what comes in, what goes out, and who takes it.
 
-use crate::memory::Span;
+use crate::memory::{RegionGone, Span};
 use wire::{Bth, ExtHeaders, Frame, HeaderTemplate};
 
 /// Payload bytes of an arrived packet: one slice, or several when the buffer came in segments.
@@ -105,6 +105,8 @@ pub struct TxPacket<'a> {
     pub ext: ExtHeaders,
     /// The payload.
     pub payload: Gather<'a>,
+    /// Its PSN was sent before.
+    pub again: bool,
 }
 
 /// Why a sink did not take a packet.
@@ -114,6 +116,12 @@ pub enum SinkError {
     Full,
     /// The payload's region is gone.
     RegionGone,
+}
+
+impl From<RegionGone> for SinkError {
+    fn from(_: RegionGone) -> SinkError {
+        SinkError::RegionGone
+    }
 }
 
 /// Takes packets to send: an mbuf burst, a simulator link, a test's list.

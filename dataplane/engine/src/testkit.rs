@@ -38,6 +38,8 @@ pub struct Packet {
     pub ext: ExtHeaders,
     /// Payload without pad.
     pub payload: Vec<u8>,
+    /// Whether the engine said that its PSN was sent before.
+    pub again: bool,
 }
 
 impl Packet {
@@ -48,7 +50,7 @@ impl Packet {
     pub fn new(qp_type: QpType, op: Operation, at: Position, dest: Qpn, psn: Psn, payload: &[u8]) -> Packet {
         let opcode = Opcode::of(qp_type.service(), op, at).expect("the service has this opcode");
         let bth = Bth { pad_count: Bth::pad_for(payload.len()), ..Bth::new(opcode, dest, psn) };
-        Packet { bth, ext: ExtHeaders::EMPTY, payload: payload.to_vec() }
+        Packet { bth, ext: ExtHeaders::EMPTY, payload: payload.to_vec(), again: false }
     }
 
     /// With one more extension header.
@@ -154,7 +156,7 @@ impl PacketSink for ListSink {
         assert_eq!(Some(packet.ext.len()), headers, "the headers are those of the opcode");
         assert_eq!(packet.bth.pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
         self.room -= 1;
-        self.sent.push(Packet { bth: packet.bth, ext: packet.ext, payload });
+        self.sent.push(Packet { bth: packet.bth, ext: packet.ext, payload, again: packet.again });
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! A range of shared memory, alive for `'a`: every access is bounded here, then done by `copy.rs`.
 
-use crate::copy;
+use crate::{copy, summed};
 use engine::{PersistError, RegionGone};
 use memmap2::MmapRaw;
 use nix::sys::mman::{MsFlags, msync};
@@ -53,6 +53,12 @@ impl<'a> Area<'a> {
         self.start
     }
 
+    /// Where `len` bytes from `offset` begin, if all are inside.
+    #[inline]
+    pub fn locate(self, offset: u64, len: usize) -> Result<NonNull<u8>, OutOfRange> {
+        NonNull::new(self.at(offset, len)?).ok_or(OutOfRange)
+    }
+
     /// Copies out.
     #[inline]
     pub fn read(self, offset: u64, to: &mut [u8]) -> Result<(), OutOfRange> {
@@ -60,6 +66,14 @@ impl<'a> Area<'a> {
         // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
         unsafe { copy::copy_out(at, to.as_mut_ptr(), to.len()) };
         Ok(())
+    }
+
+    /// Copies out; the CRC-32 state after the bytes, given that before.
+    #[inline]
+    pub fn read_summed(self, offset: u64, to: &mut [u8], crc: u32) -> Result<u32, OutOfRange> {
+        let at = self.at(offset, to.len())?;
+        // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
+        Ok(unsafe { summed::copy_out(at, to, crc) })
     }
 
     /// Copies in, the tail last.

@@ -5,6 +5,7 @@ use crate::regions::{Reader, Table};
 use engine::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -35,6 +36,28 @@ impl HostMemory {
             // Release: earlier copies are done when control sees this.
             self.reader.seen.store(epoch, Ordering::Release);
         }
+    }
+
+    /// Something was withdrawn since the last [`quiesce`](Self::quiesce).
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.reader.seen.load(Ordering::Relaxed) != self.table.epoch.load(Ordering::Acquire)
+    }
+
+    /// Where the bytes of a span begin. They stay there until this reader quiesces.
+    #[inline]
+    pub(crate) fn locate(&self, span: Span) -> Result<NonNull<u8>, RegionGone> {
+        let area = self.area(span.region()).ok_or(RegionGone)?;
+        area.locate(span.offset(), span.len() as usize).map_err(gone)
+    }
+
+    /// [`Memory::read`] that returns the CRC-32 of the bytes read, given that of what came before: one pass for both.
+    #[inline]
+    pub fn read_summed(&self, src: Span, dst: &mut [u8], crc: u32) -> Result<u32, RegionGone> {
+        debug_assert_eq!(src.len() as usize, dst.len());
+        let len = dst.len().min(src.len() as usize);
+        let area = self.area(src.region()).ok_or(RegionGone)?;
+        area.read_summed(src.offset(), &mut dst[..len], crc).map_err(gone)
     }
 
     /// The bytes of a region, if it is there.

@@ -5,6 +5,7 @@
 //! | [`Buffer`] | the application's | zeroed memory with safe, copying access |
 //! | [`Regions`] | the control thread's | adds regions, withdraws them, and frees them when no reader can be in them |
 //! | [`HostMemory`] | each worker's | the engine's [`Memory`](engine::Memory): copies and atomics without a lock |
+//! | [`Lender`] | each worker's | lends bytes out to packets |
 //!
 //! An application may write its memory at any moment, while a peer's packet is copied into it. So no Rust reference
 //! to registered bytes is ever made; `copy.rs` moves them by accesses that may race, and `area.rs` bounds each move.
@@ -16,7 +17,7 @@
 //! once per burst. [`Regions`] keeps the memory until every reader has done so. Nobody has to be trusted for this: a
 //! worker that is never driven again keeps memory from being freed, and that is all.
 //!
-//! Unsafe code is in `copy.rs` (the moves), `area.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs` (which memory is alive);
+//! Unsafe code is in `copy.rs` and `summed.rs` (the moves), `area.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs`, `lender.rs` (which memory is alive);
 //! `regions.rs` only offers [`Regions::register_raw`], whose caller promises.
 //!
 //! Under Miri: `scripts/miri.sh memory`.
@@ -27,10 +28,14 @@ mod area;
 mod buffer;
 mod copy;
 mod host;
+mod lender;
 mod map;
 mod regions;
+mod summed;
 
 pub use area::OutOfRange;
 pub use buffer::{Buffer, BufferError};
 pub use host::HostMemory;
+pub use lender::Lender;
 pub use regions::{PartError, Regions, TableFull};
+pub use summed::copy_lent;

@@ -44,6 +44,12 @@ impl Icrc {
         self.0
     }
 
+    /// After a whole packet with its iCRC: whether that is right.
+    #[inline]
+    pub const fn is_right(self) -> bool {
+        self.0 == RESIDUE
+    }
+
     /// What goes on the wire: least significant byte first, unlike every other field.
     pub const fn to_wire(self) -> [u8; ICRC_LEN] {
         self.0.to_le_bytes()
@@ -54,8 +60,8 @@ impl Icrc {
         Icrc(START)
     }
 
-    /// After anything that has this CRC, the LRH's ones included.
-    pub(crate) const fn after(crc: u32) -> Icrc {
+    /// After anything that has this CRC, the LRH's ones included: for who sums bytes while copying them.
+    pub const fn after(crc: u32) -> Icrc {
         Icrc(crc)
     }
 
@@ -176,6 +182,6 @@ impl Frame {
     ) -> Result<(), FrameError> {
         let mut icrc = Icrc::before(self.network, head.get(self.l3_offset()..).unwrap_or_default());
         self.each_piece(segments, self.l3_offset(), |piece| icrc.update(piece))?;
-        if icrc.0 == RESIDUE { Ok(()) } else { Err(FrameError::BadIcrc) }
+        if icrc.is_right() { Ok(()) } else { Err(FrameError::BadIcrc) }
     }
 }

@@ -112,6 +112,7 @@ const SHAPE: Shape = Shape {
     data_room: 4352,
     commands: 16,
     impair: None,
+    lending: 4095,
     link: LINK,
 };
 const LINK: LinkConfig =

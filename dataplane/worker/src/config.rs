@@ -52,6 +52,10 @@ pub struct LaneConfig {
     pub tx: TxQueue,
     /// Where buffers to send come from. One buffer holds a full packet.
     pub pool: Arc<Mempool>,
+    /// Small buffers ([`LENDING_ROOM`](crate::LENDING_ROOM)) for packets that point to their payload in registered memory
+    /// instead of holding a copy; only for a port that takes such packets
+    /// ([`Negotiated::tx_lends`](dpdk::port::Negotiated)). The peer must not have it in mind to change frames.
+    pub lending: Option<Arc<Mempool>>,
     /// Registered memory.
     pub memory: HostMemory,
     /// Where asynchronous events go.

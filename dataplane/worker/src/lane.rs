@@ -6,6 +6,7 @@ use crate::counters::LaneCounters;
 use crate::group::Groups;
 use crate::handoff::Moves;
 use crate::impaired::Impaired;
+use crate::lend::LENDING_ROOM;
 use crate::link::PortLink;
 use crate::mad::Gate;
 use crate::rx::Received;
@@ -53,6 +54,9 @@ impl Lane {
             return Err(SetupError::SmallBuffers { mtu: config.max_mtu.bytes(), needed, room });
         }
         config.link.enter(config.index, waker)?;
+        // Impairments change bytes of frames, which would be those of the application.
+        let lending =
+            config.lending.filter(|pool| config.impair.is_none() && pool.data_room() >= LENDING_ROOM);
         Ok(Lane {
             moves: Moves::new(config.link.config()),
             link: config.link,
@@ -60,7 +64,7 @@ impl Lane {
             rx: config.rx,
             tx: config.tx,
             impaired: config.impair.map(|stage| Box::new(Impaired::new(stage, Arc::clone(&config.pool)))),
-            outgoing: Outgoing::new(config.pool, config.memory.clone()),
+            outgoing: Outgoing::new(config.pool, config.memory.clone(), lending),
             engine: Engine::new(config.engine, config.memory, config.events),
             posters: Posters::with_capacity_and_hasher(config.engine.max_qps, Default::default()),
             config: config.engine,
@@ -75,9 +79,12 @@ impl Lane {
 
     /// No copy is under way: withdrawn memory may go.
     #[inline]
-    pub fn quiesce(&self) {
+    pub fn quiesce(&mut self) {
         self.engine.memory().quiesce();
         self.outgoing.memory.quiesce();
+        if let Some(lending) = &mut self.outgoing.lending {
+            lending.quiesce();
+        }
     }
 
     /// Nothing waits to be sent or to be looked at (frames in the receive queue cannot be seen from here).

@@ -24,7 +24,7 @@
 //! All of these are bounded rings. A worker runs [pinned](Worker::spawn) on a thread of its own, or is
 //! [driven](Worker::into_driven) by its callers.
 #![warn(missing_docs)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod address;
 mod command;
@@ -40,6 +40,8 @@ mod handoff;
 mod idle;
 mod impaired;
 mod lane;
+#[allow(unsafe_code)]
+mod lend;
 mod link;
 mod loopback;
 mod mad;
@@ -57,6 +59,7 @@ pub use config::{LaneConfig, PollMode, SetupError, WorkerConfig};
 pub use counters::{Drop, LaneCounters, Traffic};
 pub use driven::DrivenWorker;
 pub use handle::WorkerHandle;
+pub use lend::LENDING_ROOM;
 pub use link::{LinkConfig, PortLink};
 pub use mad::{Datagram, MAD_LEN};
 pub use thread::{SpawnError, WorkerThread};

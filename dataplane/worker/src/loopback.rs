@@ -61,8 +61,7 @@ impl Lane {
         while !self.outgoing.looped.is_empty() {
             self.outgoing.looped.fill(&mut received.burst);
             self.counters.traffic.looped += received.burst.len() as u64;
-            self.parse_burst(&mut received, Origin::Own);
-            self.execute_burst(now, &mut received);
+            self.take_burst(now, &mut received, Origin::Own);
         }
         self.received = Some(received);
         true

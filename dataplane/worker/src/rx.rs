@@ -1,16 +1,18 @@
-//! Receive: a burst is parsed as a whole, then executed.
+//! Receive: a burst is parsed and executed in groups, of all its frames if they are short.
 //!
-//! The first pass looks only at frames and asks for their QPs, so that the lines of many are on their way from memory
-//! before the second pass needs the first.
+//! The first pass over a group looks only at frames and asks for their QPs, so that the lines of many are on their way from
+//! memory before the second pass needs the first. It reads every byte for the iCRC, and the second pass copies them: so a
+//! group is no longer than what the first cache keeps in between.
 
 use crate::counters::Drop;
 use crate::lane::Lane;
+use crate::lend;
 use crate::mad::is_for_gsi;
 use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
 use engine::{Nanos, Payload, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN, Qpn, Vlan};
+use wire::{Frame, FrameError, HEAD_LEN, MAX_OVERHEAD, Qpn, Vlan};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -21,6 +23,9 @@ const MAX_SEGMENTS: usize = 36;
 /// Frames whose beginnings are on their way to the cache while one is parsed: they come from the device, or from the core
 /// that wrote them, in about the time that so many take.
 const AHEAD: usize = 6;
+
+/// Bytes of a group; the frame that reaches them is its last.
+const GROUP_BYTES: usize = 12 << 10;
 
 /// Where a frame comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ enum Fate {
     Dropped,
     /// For the engine here (which counts QPs it does not know).
     Local(Frame),
+    /// The same for a frame that was lent: its bytes are in the group's room, from here on.
+    Lent(Frame, usize),
     /// For the members of a group.
     Group(Frame),
     /// For queue pair 1.
@@ -49,11 +56,24 @@ enum Fate {
 }
 
 /// A burst and what becomes of each frame; empty between polls.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Received {
     pub burst: MbufBurst<RX_BURST>,
     fates: ArrayVec<Fate, RX_BURST>,
+    /// Where lent frames of a group are copied: so little that it stays in the first cache.
+    room: Box<[u8]>,
+    used: usize,
 }
+
+impl Default for Received {
+    fn default() -> Received {
+        let (burst, fates) = (MbufBurst::new(), ArrayVec::new());
+        Received { burst, fates, room: vec![0; GROUP_BYTES + LONGEST_LENT].into(), used: 0 }
+    }
+}
+
+/// The longest frame that is lent.
+const LONGEST_LENT: usize = MAX_OVERHEAD + 4096;
 
 impl Lane {
     /// Takes a burst from the port and executes it. True when there was one.
@@ -62,47 +82,110 @@ impl Lane {
         // Taken out and put back by its pointer, so that the lane can be used meanwhile.
         let mut received = self.received.take().unwrap_or_default();
         let count = match &mut self.impaired {
-            None => self.rx.burst(&mut received.burst),
+            None => self.rx.burst_as_sent(&mut received.burst),
             Some(impaired) => impaired.receive(now, &mut self.rx, &mut received.burst),
         };
+        self.counters.traffic.no_buffer += self.rx.take_lost();
         if !received.burst.is_empty() {
             self.counters.traffic.rx_frames += received.burst.len() as u64;
-            self.parse_burst(&mut received, Origin::Wire);
-            self.execute_burst(now, &mut received);
+            self.take_burst(now, &mut received, Origin::Wire);
         }
         self.received = Some(received);
         count != 0
     }
 
-    /// First pass: parse, iCRC, addresses, and where the QP is.
-    pub(crate) fn parse_burst(&mut self, received: &mut Received, origin: Origin) {
+    /// Parses and executes a burst, which is empty afterwards.
+    pub(crate) fn take_burst(&mut self, now: Nanos, received: &mut Received, origin: Origin) {
         let burst = received.burst.as_slice();
         burst.iter().for_each(Mbuf::prefetch);
         burst.iter().take(AHEAD).for_each(Mbuf::prefetch_head);
-        for (index, mbuf) in burst.iter().enumerate() {
+        let mut leaving = false;
+        let mut begin = 0;
+        while begin < received.burst.len() {
+            self.parse_group(received, origin);
+            leaving |= self.execute_group(now, received, begin);
+            begin = received.fates.len();
+        }
+        if leaving {
+            self.send_leaving(now, received);
+        } else {
+            received.burst.clear();
+            received.fates.clear();
+        }
+    }
+
+    /// First pass: parse, iCRC, addresses, and where the QP is, for the next frames that have no fate.
+    fn parse_group(&mut self, received: &mut Received, origin: Origin) {
+        let Received { burst, fates, room, used } = received;
+        let burst = burst.as_mut_slice();
+        let mut bytes = 0;
+        *used = 0;
+        for index in fates.len()..burst.len() {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_head();
             }
+            let mbuf = &mut burst[index];
+            let len = mbuf.pkt_len();
             if origin == Origin::Wire {
-                self.counters.traffic.rx_bytes += mbuf.pkt_len() as u64;
+                self.counters.traffic.rx_bytes += len as u64;
             }
-            let fate = match check(mbuf) {
-                Err(reason) => {
-                    self.counters.count_frame_error(reason);
-                    if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
-                }
-                Ok(frame) => match self.admit(&frame, origin) {
-                    Err(reason) => {
-                        self.counters.count_drop(reason);
-                        Fate::Dropped
-                    }
-                    Ok(()) if frame.dst.is_multicast() => Fate::Group(frame),
-                    Ok(()) if is_for_gsi(&frame) => Fate::Mad(frame),
-                    Ok(()) if self.is_local(&frame) => Fate::Local(frame),
-                    Ok(()) => Fate::Away(frame),
-                },
+            let fate = if mbuf.is_lent() {
+                self.lent_fate(mbuf, room, used)
+            } else {
+                let checked = check(mbuf);
+                self.fate(checked, origin)
             };
-            received.fates.push(fate);
+            fates.push(fate);
+            bytes += len;
+            if bytes >= GROUP_BYTES {
+                break;
+            }
+        }
+    }
+
+    /// Takes in a frame whose payload is where its sender has it. One that is not for the engine here becomes a packet like
+    /// any other.
+    fn lent_fate(&mut self, mbuf: &mut Mbuf, room: &mut [u8], used: &mut usize) -> Fate {
+        let (begin, len) = (*used, mbuf.pkt_len());
+        let room = &mut room[begin..];
+        let checked = lend::take_in(mbuf, room)
+            .and_then(|frame| frame.verify_udp_checksum([&room[..len]]).map(|()| frame));
+        match self.fate(checked, Origin::Wire) {
+            Fate::Local(frame) => {
+                *used += len;
+                Fate::Lent(frame, begin)
+            }
+            Fate::Dropped => Fate::Dropped,
+            other => {
+                let copy = self.outgoing.pool.alloc();
+                let Some(copy) =
+                    copy.and_then(|mut copy| copy.extend_from_slice(&room[..len]).then_some(copy))
+                else {
+                    self.counters.traffic.no_buffer += 1;
+                    return Fate::Dropped;
+                };
+                *mbuf = copy;
+                other
+            }
+        }
+    }
+
+    fn fate(&mut self, checked: Result<Frame, FrameError>, origin: Origin) -> Fate {
+        match checked {
+            Err(reason) => {
+                self.counters.count_frame_error(reason);
+                if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
+            }
+            Ok(frame) => match self.admit(&frame, origin) {
+                Err(reason) => {
+                    self.counters.count_drop(reason);
+                    Fate::Dropped
+                }
+                Ok(()) if frame.dst.is_multicast() => Fate::Group(frame),
+                Ok(()) if is_for_gsi(&frame) => Fate::Mad(frame),
+                Ok(()) if self.is_local(&frame) => Fate::Local(frame),
+                Ok(()) => Fate::Away(frame),
+            },
         }
     }
 
@@ -125,29 +208,33 @@ impl Lane {
         self.engine.has_qp(qpn) || self.link.home(qpn).is_none()
     }
 
-    /// Second pass: what is ours goes to the engine, in order; then the rest leaves.
-    pub(crate) fn execute_burst(&mut self, now: Nanos, received: &mut Received) {
+    /// Second pass: what is ours goes to the engine, in order. True when a frame is for somebody else.
+    fn execute_group(&mut self, now: Nanos, received: &Received, begin: usize) -> bool {
         let mut leaving = false;
-        for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates) {
+        for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates).skip(begin) {
             match fate {
                 Fate::Local(frame) => self.execute(now, mbuf, frame),
+                Fate::Lent(frame, begin) => {
+                    let bytes = &received.room[*begin..];
+                    self.execute_bytes(now, &bytes[..mbuf.pkt_len()], frame, frame.bth.dest_qpn);
+                }
                 Fate::Group(frame) => self.deliver_group(now, mbuf, frame),
                 Fate::Mad(frame) => self.give_mad(now, mbuf, frame),
                 Fate::Away(_) | Fate::Slow => leaving = true,
                 Fate::Dropped => {}
             }
         }
-        if leaving {
-            for (mbuf, fate) in received.burst.drain().zip(received.fates.drain(..)) {
-                match fate {
-                    Fate::Away(frame) => self.send_away(now, mbuf, &frame),
-                    Fate::Slow => self.give_to_control(mbuf),
-                    Fate::Local(_) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
-                }
+        leaving
+    }
+
+    /// What is not ours leaves.
+    fn send_leaving(&mut self, now: Nanos, received: &mut Received) {
+        for (mbuf, fate) in received.burst.drain().zip(received.fates.drain(..)) {
+            match fate {
+                Fate::Away(frame) => self.send_away(now, mbuf, &frame),
+                Fate::Slow => self.give_to_control(mbuf),
+                Fate::Local(_) | Fate::Lent(..) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
             }
-        } else {
-            received.burst.clear();
-            received.fates.clear();
         }
     }
 
@@ -164,9 +251,7 @@ impl Lane {
         let head = head(mbuf, &mut scratch);
         let (begin, len) = (frame.payload_offset(), frame.payload_len());
         if mbuf.nb_segs() == 1 {
-            // The parser has seen that the frame is as long as its headers say.
-            let payload = Payload::contiguous(mbuf.data().get(begin..begin + len).unwrap_or_default());
-            return self.engine.deliver(now, qpn, &RxPacket { frame, head, payload });
+            return self.execute_bytes(now, mbuf.data(), frame, qpn);
         }
         let mut pieces = ArrayVec::<&[u8], MAX_SEGMENTS>::new();
         if !gather(mbuf, begin, len, &mut pieces) {
@@ -174,6 +259,17 @@ impl Lane {
         }
         let (first, rest) = pieces.split_first().map_or((&[][..], &[][..]), |(first, rest)| (*first, rest));
         self.engine.deliver(now, qpn, &RxPacket { frame, head, payload: Payload::segmented(first, rest) });
+    }
+}
+
+impl Lane {
+    /// A frame in one piece.
+    #[inline]
+    fn execute_bytes(&mut self, now: Nanos, bytes: &[u8], frame: &Frame, qpn: Qpn) {
+        let (begin, len) = (frame.payload_offset(), frame.payload_len());
+        // The parser has seen that the frame is as long as its headers say.
+        let payload = Payload::contiguous(bytes.get(begin..begin + len).unwrap_or_default());
+        self.engine.deliver(now, qpn, &RxPacket { frame, head: bytes, payload });
     }
 }
 

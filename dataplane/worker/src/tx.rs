@@ -1,12 +1,14 @@
 //! Transmit: the engine fills a burst, the port takes it. What it does not take stays in front, in order.
 
 use crate::lane::Lane;
+use crate::lend::Lending;
 use crate::loopback::Loopback;
 use crate::sink::BurstSink;
 use dpdk::{MbufBurst, Mempool};
 use engine::Nanos;
 use memory::HostMemory;
 use std::sync::Arc;
+use wire::Mtu;
 
 /// Frames of one transmit burst.
 pub(crate) const TX_BURST: usize = 32;
@@ -27,14 +29,20 @@ pub(crate) struct Outgoing {
     pub fresh: MbufBurst<TX_BURST>,
     pub pool: Arc<Mempool>,
     pub memory: HostMemory,
+    /// How long payloads leave without being copied, where they can.
+    pub lending: Option<Lending>,
+    /// Where a lent payload is summed: its iCRC is of what was read once.
+    pub scratch: Box<[u8]>,
     /// IPv4 identification. Nobody reassembles, but it tells captures apart.
     pub ip_id: u16,
 }
 
 impl Outgoing {
-    pub fn new(pool: Arc<Mempool>, memory: HostMemory) -> Outgoing {
+    pub fn new(pool: Arc<Mempool>, memory: HostMemory, lending: Option<Arc<Mempool>>) -> Outgoing {
         let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), MbufBurst::new());
-        Outgoing { burst, looped, fresh, pool, memory, ip_id: 0 }
+        let lending = lending.map(|pool| Lending::new(pool, &memory));
+        let scratch = vec![0; Mtu::Mtu4096.bytes() as usize].into();
+        Outgoing { burst, looped, fresh, pool, memory, lending, scratch, ip_id: 0 }
     }
 
     pub fn is_empty(&self) -> bool {

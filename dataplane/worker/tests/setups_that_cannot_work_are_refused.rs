@@ -24,6 +24,7 @@ fn setups_that_cannot_work_are_refused() {
             rx,
             tx,
             pool: Arc::clone(&side.pool),
+            lending: None,
             memory: Regions::new(1).reader(),
             events: Arc::new(EventQueue::new(1)),
             engine: EngineConfig { max_qps: 1, max_mrs: 1 },

@@ -7,6 +7,7 @@
  *   - offsets in struct rte_mbuf, whose fields live in anonymous unions since 24.03,
  *   - rte_errno and rte_eth_link, which are a macro and a changing union,
  *   - the MTU of a kernel interface, a question to the kernel that only C can put briefly,
+ *   - data that lies elsewhere, whose description takes a callback,
  *   - a packet pool on memory of our own, which takes fields of struct rte_mempool and callbacks.
  */
 #include <stddef.h>
@@ -47,7 +48,14 @@ enum {
 	SHIM_MBUF_HASH_RSS = offsetof(struct rte_mbuf, hash.rss),
 	SHIM_MBUF_BUF_LEN = offsetof(struct rte_mbuf, buf_len),
 	SHIM_MBUF_NEXT = offsetof(struct rte_mbuf, next),
+	SHIM_MBUF_SHINFO = offsetof(struct rte_mbuf, shinfo),
 };
+
+/* The data is not in the mbuf's own buffer. */
+static const uint64_t SHIM_MBUF_EXTERNAL = RTE_MBUF_F_EXTERNAL;
+
+/* Bytes that shim_lend needs in the mbuf's own buffer. */
+enum { SHIM_LEND_ROOM = sizeof(struct rte_mbuf_ext_shared_info) };
 
 /* Flags of a received mbuf. */
 static const uint64_t SHIM_RX_VLAN_STRIPPED = RTE_MBUF_F_RX_VLAN_STRIPPED;
@@ -105,6 +113,30 @@ shim_interface_mtu(unsigned int if_index)
 		mtu = request.ifr_mtu;
 	close(fd);
 	return mtu;
+}
+
+/*
+ * Makes an empty mbuf, whose own buffer has SHIM_LEND_ROOM bytes, stand for len bytes at start. When it is freed,
+ * returned(start, opaque) runs on the freeing thread. No device can read the bytes by DMA.
+ */
+static inline void
+shim_lend(struct rte_mbuf *mbuf, void *start, uint16_t len, rte_mbuf_extbuf_free_callback_t returned, void *opaque)
+{
+	struct rte_mbuf_ext_shared_info *shared = mbuf->buf_addr;
+
+	shared->free_cb = returned;
+	shared->fcb_opaque = opaque;
+	rte_mbuf_ext_refcnt_set(shared, 1);
+	rte_pktmbuf_attach_extbuf(mbuf, start, RTE_BAD_IOVA, len, shared);
+	mbuf->data_len = len;
+	mbuf->pkt_len = len;
+}
+
+/* Whether the data of a segment was lent by shim_lend with that callback. */
+static inline int
+shim_is_lent(const struct rte_mbuf *mbuf, rte_mbuf_extbuf_free_callback_t returned)
+{
+	return RTE_MBUF_HAS_EXTBUF(mbuf) && mbuf->shinfo->free_cb == returned;
 }
 
 /*

@@ -70,6 +70,15 @@ impl<const N: usize> MbufBurst<N> {
         self.0.drain(..)
     }
 
+    /// Shows `keep` each packet from `from` on, to be changed; those that it refuses are freed, the others stay in order.
+    pub(crate) fn retain_from(&mut self, from: usize, mut keep: impl FnMut(&mut Mbuf) -> bool) {
+        let mut index = 0;
+        self.0.retain(|mbuf| {
+            index += 1;
+            index <= from || keep(mbuf)
+        });
+    }
+
     /// Frees all packets at once.
     pub fn clear(&mut self) {
         let count = self.0.len();

@@ -52,7 +52,7 @@
 //!
 //! # Unsafe code
 //!
-//! It is confined to the modules that call C: `errno`, `eal`, `log`, `mempool`, `mbuf`, `burst`,
+//! It is confined to the modules that call C: `errno`, `eal`, `lend`, `log`, `mempool`, `mbuf`, `burst`,
 //! `mempool::memory`, `port::raw`, `queue`, `ring` and `tsc`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -60,6 +60,7 @@
 pub mod burst;
 pub mod eal;
 pub mod errno;
+pub mod lend;
 mod log;
 pub mod mbuf;
 pub mod mempool;

@@ -14,6 +14,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::lend;
 use dpdk_sys::rte_mbuf;
 
 /// A packet: one buffer or a chain of them, owned. Dropping it returns all to their pools.
@@ -45,7 +46,7 @@ pub struct ChainTooLong {
 
 /// One segment of a chain, by pointer. Valid as long as the `Mbuf` it was reached through is borrowed.
 #[derive(Clone, Copy)]
-struct Segment(NonNull<rte_mbuf>);
+pub(crate) struct Segment(NonNull<rte_mbuf>);
 
 impl Segment {
     #[inline(always)]
@@ -70,7 +71,7 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn data_len(self) -> u16 {
+    pub(crate) fn data_len(self) -> u16 {
         self.get(dpdk_sys::SHIM_MBUF_DATA_LEN)
     }
 
@@ -80,7 +81,7 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn next(self) -> Option<Segment> {
+    pub(crate) fn next(self) -> Option<Segment> {
         NonNull::new(self.get::<*mut rte_mbuf>(dpdk_sys::SHIM_MBUF_NEXT)).map(Segment)
     }
 
@@ -99,15 +100,41 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn data_start(self) -> *mut u8 {
+    pub(crate) fn data_start(self) -> *mut u8 {
         let buffer: *mut u8 = self.get(dpdk_sys::SHIM_MBUF_BUF_ADDR);
         // SAFETY: the invariant: `data_off` is at most `buf_len`, the size of the buffer at `buf_addr`.
         unsafe { buffer.add(usize::from(self.data_off())) }
     }
 
-    /// The data. The caller chooses the lifetime: that of its borrow of the `Mbuf`.
     #[inline(always)]
-    unsafe fn bytes<'a>(self) -> &'a [u8] {
+    pub(crate) fn as_raw(self) -> *mut rte_mbuf {
+        self.0.as_ptr()
+    }
+
+    /// The data is not in the buffer that the mbuf came with.
+    #[inline(always)]
+    pub(crate) fn is_external(self) -> bool {
+        self.get::<u64>(dpdk_sys::SHIM_MBUF_OL_FLAGS) & dpdk_sys::SHIM_MBUF_EXTERNAL != 0
+    }
+
+    /// Asks for the description, and for the first line of the buffer that lies behind it, to come into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch(self) {
+        prefetch_lines(self.0.as_ptr().cast(), 3);
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_data(self) {
+        prefetch_lines(self.data_start(), 1);
+    }
+
+    /// The data; none where it is lent, which others may be writing. The caller chooses the lifetime: that of its borrow of
+    /// the `Mbuf`.
+    #[inline(always)]
+    pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if lend::is_lent(self) {
+            return &[];
+        }
         // SAFETY: `data_len` bytes from `data_start` lie in the buffer, are initialised (see the module) and
         // are not written while the caller's borrow lasts.
         unsafe { std::slice::from_raw_parts(self.data_start(), usize::from(self.data_len())) }
@@ -156,8 +183,14 @@ impl Mbuf {
         Mbuf(raw)
     }
 
+    /// As DPDK knows it.
     #[inline(always)]
-    fn head(&self) -> Segment {
+    pub(crate) fn as_raw(&self) -> *mut rte_mbuf {
+        self.0.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Segment {
         Segment(self.0)
     }
 
@@ -311,12 +344,15 @@ impl Mbuf {
         true
     }
 
-    /// The byte at `offset` from the packet's start, in whatever segment, to be changed.
+    /// The byte at `offset` from the packet's start, in whatever segment, to be changed; none of lent ones.
     pub fn byte_mut(&mut self, mut offset: usize) -> Option<&mut u8> {
         let mut segment = self.head();
         loop {
             let len = usize::from(segment.data_len());
             if offset < len {
+                if lend::is_lent(segment) {
+                    return None;
+                }
                 // SAFETY: `offset` lies in the segment's data, which lies in its buffer.
                 let byte = unsafe { segment.data_start().add(offset) };
                 // SAFETY: the byte is initialised (see the module) and borrowed exclusively with `self`.

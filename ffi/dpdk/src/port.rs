@@ -172,7 +172,13 @@ impl Port {
             _pools: pools.to_vec(),
         });
         let count = open.negotiated.queues;
-        let queues = (0..count).map(|n| (RxQueue::new(&open, n), TxQueue::new(&open, n))).collect();
+        let passes_on = quirks::passes_on(&open.negotiated.driver);
+        let queue = |n: u16| {
+            let pool = pools.get(usize::from(n)).unwrap_or(&pools[0]);
+            let taken_into = passes_on.then(|| Arc::clone(pool));
+            (RxQueue::new(&open, n, taken_into), TxQueue::new(&open, n))
+        };
+        let queues = (0..count).map(queue).collect();
         Ok(Port { open, queues })
     }
 
@@ -359,6 +365,8 @@ impl Opening {
             vlan_strip: rx(sys::SHIM_RX_OFFLOAD_VLAN_STRIP),
             rss: plan.rss_flows != 0,
             rss_hash: rx(sys::SHIM_RX_OFFLOAD_RSS_HASH),
+            tx_lends: quirks::reads_in_place(&self.driver)
+                && plan.tx_offloads & sys::SHIM_TX_OFFLOAD_MULTI_SEGS != 0,
             tx_multi_segs: plan.tx_offloads & sys::SHIM_TX_OFFLOAD_MULTI_SEGS != 0,
             promiscuous: raw::promiscuous(self.id),
             allmulticast: raw::allmulticast(self.id),

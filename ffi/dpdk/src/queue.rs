@@ -8,6 +8,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::burst::MbufBurst;
+use crate::lend;
+use crate::mbuf::Mbuf;
+use crate::mempool::Mempool;
 use crate::port::{OpenPort, PortId};
 
 /// A port's receive queue.
@@ -15,6 +18,9 @@ use crate::port::{OpenPort, PortId};
 pub struct RxQueue {
     port: u16,
     queue: u16,
+    /// Where packets that point to lent bytes are copied; none where no such packet can come.
+    taken_into: Option<Arc<Mempool>>,
+    lost: u64,
     keeps_open: Arc<OpenPort>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -30,8 +36,9 @@ pub struct TxQueue {
 
 impl RxQueue {
     /// For each queue number of each port this is called once: that makes the handle the only one.
-    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16) -> RxQueue {
-        RxQueue { port: port.id().0, queue, keeps_open: Arc::clone(port), not_sync: PhantomData }
+    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16, taken_into: Option<Arc<Mempool>>) -> RxQueue {
+        let keeps_open = Arc::clone(port);
+        RxQueue { port: port.id().0, queue, taken_into, lost: 0, keeps_open, not_sync: PhantomData }
     }
 
     /// Appends what has arrived to `burst`, as far as there is room, and returns how many packets that were.
@@ -40,11 +47,35 @@ impl RxQueue {
     #[inline]
     pub fn burst<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
         const { assert!(N.is_multiple_of(8), "some drivers receive in multiples of 8 only") };
-        burst.append(|slots, room| {
+        let before = burst.len();
+        let count = self.burst_as_sent(burst);
+        if let Some(pool) = &self.taken_into {
+            self.lost += lend::take_in(burst, before, pool);
+        }
+        count
+    }
+
+    /// [`burst`](Self::burst), but packets which point to lent bytes ([`Mbuf::is_lent`]) are left as they are.
+    #[inline]
+    pub fn burst_as_sent<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
+        const { assert!(N.is_multiple_of(8), "some drivers receive in multiples of 8 only") };
+        let before = burst.len();
+        let count = burst.append(|slots, room| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
             // has room for `room` packets.
             unsafe { dpdk_sys::rte_eth_rx_burst(self.port, self.queue, slots, room) }
-        })
+        });
+        if self.taken_into.is_some() {
+            let received = burst.as_slice().get(before..).unwrap_or_default();
+            received.iter().for_each(Mbuf::prefetch);
+            lend::prefetch_chains(received);
+        }
+        count
+    }
+
+    /// Packets that were lost since this was last asked, because the pool had no buffer to copy them into.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 
     /// The queue's port.

@@ -15,6 +15,7 @@ use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation
 pub(super) struct Emitted {
     pub bytes: usize,
     pub ack_req: bool,
+    pub again: bool,
 }
 
 /// Offers the packet under the cursor. The QP does not change.
@@ -45,8 +46,9 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
         ..Bth::new(opcode, dest_qpn, psn)
     };
     let ext = ext_headers(qp, wqe, packet, position, mtu);
-    sink.emit(&TxPacket { template, bth, ext, payload })?;
-    Ok(Emitted { bytes: payload.len(), ack_req: bth.ack_req })
+    let again = offset(psn, qp.req.una) < offset(qp.req.sent_end, qp.req.una);
+    sink.emit(&TxPacket { template, bth, ext, payload, again })?;
+    Ok(Emitted { bytes: payload.len(), ack_req: bth.ack_req, again })
 }
 
 /// Notes that the packet under the cursor left, and moves on.
@@ -63,7 +65,6 @@ pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
         req.rd_atomic += u32::from(wqe.op.awaits_response());
     }
     wqe.read_from = packet;
-    let again = offset(wqe.first_psn.add(packet), req.una) < offset(req.sent_end, req.una);
     if offset(end, req.una) > offset(req.sent_end, req.una) {
         req.sent_end = end;
     }
@@ -77,7 +78,7 @@ pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
     }
     qp.counters.count(Counter::TxPackets);
     qp.counters.add(Counter::TxPayloadBytes, packet_sent.bytes as u64);
-    if again {
+    if packet_sent.again {
         qp.counters.count(Counter::Retransmitted);
     }
 }

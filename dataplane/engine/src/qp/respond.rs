@@ -139,7 +139,7 @@ fn read_response<M: Memory>(
     let result = match &span {
         Ok(span) => {
             let payload = Gather::Spans { spans: span.as_slice(), offset: 0, len };
-            emit(qp, info, run.psn, ext, payload, sink)
+            emit(qp, info, run.psn, ext, Data { payload, again: run.again }, sink)
         }
         Err(_) => Err(SinkError::RegionGone),
     };
@@ -169,7 +169,7 @@ fn lost_memory<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn) {
 fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl PacketSink) -> Poll {
     let Some(info) = response(qp, Operation::AtomicAcknowledge, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK)).with(AtomicAckEth { original });
-    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+    if emit(qp, info, psn, ext, Data::NONE, sink).is_err() {
         return Poll::Full;
     }
     qp.resp.slots.sent(0);
@@ -180,7 +180,7 @@ fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl Pack
 fn done(qp: &mut Qp, psn: Psn, sink: &mut impl PacketSink) -> Poll {
     let Some(info) = response(qp, Operation::ReadResponse, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, Syndrome::ACK));
-    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+    if emit(qp, info, psn, ext, Data::NONE, sink).is_err() {
         return Poll::Full;
     }
     qp.resp.slots.sent(0);
@@ -204,7 +204,7 @@ fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketS
     };
     let Some(info) = response(qp, Operation::Acknowledge, Position::Only) else { return Poll::Idle };
     let ext = ExtHeaders::EMPTY.with(aeth(qp, syndrome));
-    if emit(qp, info, psn, ext, Gather::EMPTY, sink).is_err() {
+    if emit(qp, info, psn, ext, Data::NONE, sink).is_err() {
         return Poll::Full;
     }
     qp.counters.count(counter);
@@ -230,18 +230,28 @@ fn response(qp: &Qp, operation: Operation, position: Position) -> Option<&'stati
     Opcode::of(qp.qp_type.service(), operation, position)?.info()
 }
 
+/// What a response carries.
+struct Data<'a> {
+    payload: Gather<'a>,
+    again: bool,
+}
+
+impl Data<'_> {
+    const NONE: Data<'static> = Data { payload: Gather::EMPTY, again: false };
+}
+
 fn emit(
     qp: &mut Qp,
     info: &OpcodeInfo,
     psn: Psn,
     ext: ExtHeaders,
-    payload: Gather<'_>,
+    Data { payload, again }: Data<'_>,
     sink: &mut impl PacketSink,
 ) -> Result<(), SinkError> {
     let Some(path) = &qp.path else { return Err(SinkError::Full) };
     let len = payload.len();
     let bth = Bth { pad_count: Bth::pad_for(len), ..Bth::new(info.opcode, qp.attr.dest_qpn, psn) };
-    sink.emit(&TxPacket { template: &path.template, bth, ext, payload })?;
+    sink.emit(&TxPacket { template: &path.template, bth, ext, payload, again })?;
     qp.counters.count(Counter::TxPackets);
     qp.counters.add(Counter::TxPayloadBytes, len as u64);
     Ok(())

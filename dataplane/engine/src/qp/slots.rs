@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub left: u32,
     /// A response of this run was sent, so the next one is not its First.
     pub begun: bool,
+    /// It answers a request that was answered before, or is being answered.
+    pub again: bool,
 }
 
 /// The answer of a slot.
@@ -99,7 +101,7 @@ impl Slots {
 
     /// Takes a READ of so many packets.
     pub fn push_read(&mut self, opcode: Opcode, psn: Psn, packets: u32, reth: Reth, pd: PdId) {
-        let run = Run { psn, va: reth.va, left: reth.dma_len, begun: false };
+        let run = Run { psn, va: reth.va, left: reth.dma_len, begun: false, again: false };
         self.push(Slot {
             opcode,
             first: psn,
@@ -161,6 +163,7 @@ impl Slots {
                     va: run.va.wrapping_add(u64::from(len)),
                     left: run.left - len,
                     begun: true,
+                    again: run.again,
                 };
                 run.left == 0
             }
@@ -215,7 +218,7 @@ impl Slots {
             && u64::from(again.dma_len) <= rest
             && (again.dma_len > 0 || rest == 0);
         if fits {
-            *run = Run { psn, va: again.va, left: again.dma_len, begun: false };
+            *run = Run { psn, va: again.va, left: again.dma_len, begun: false, again: true };
             self.resume(number);
         }
         fits

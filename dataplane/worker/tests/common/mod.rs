@@ -46,6 +46,8 @@ pub struct Shape {
     pub commands: usize,
     /// What happens to frames on the way to and from the port.
     pub impair: Option<&'static str>,
+    /// Small buffers for packets that point to their payload; 0 for none.
+    pub lending: u32,
 }
 
 impl Default for Shape {
@@ -60,6 +62,7 @@ impl Default for Shape {
             link: LinkConfig::default(),
             commands: 16,
             impair: None,
+            lending: 0,
         }
     }
 }
@@ -68,6 +71,7 @@ impl Default for Shape {
 pub struct Side {
     pub queues: Vec<(RxQueue, TxQueue)>,
     pub pool: Arc<Mempool>,
+    pub lending: Option<Arc<Mempool>>,
     pub at: Place,
     pub peer: Place,
 }
@@ -93,10 +97,12 @@ pub fn sides(name: &str, shape: &Shape) -> (Side, Side) {
             data_room: shape.data_room,
             socket: None,
         };
+        let small = PoolConfig { count: shape.lending, data_room: worker::LENDING_ROOM, ..config.clone() };
+        let lending = (shape.lending != 0).then(|| Mempool::new(eal, small).unwrap());
         let pool = Mempool::new(eal, config).unwrap();
         let config = PortConfig { queues: shape.queues, mtu: 4200, ..PortConfig::default() };
         let mut port = Port::open(eal, id, &config, std::slice::from_ref(&pool)).unwrap();
-        Side { queues: port.take_queues(), pool, at, peer }
+        Side { queues: port.take_queues(), pool, lending, at, peer }
     };
     (side(a, place(1), place(2)), side(b, place(2), place(1)))
 }
@@ -109,6 +115,7 @@ pub struct Endpoint {
     pub regions: Regions,
     pub events: Arc<EventQueue>,
     pub pool: Arc<Mempool>,
+    pub lending: Option<Arc<Mempool>>,
     pub at: Place,
     pub peer: Place,
 }
@@ -127,6 +134,7 @@ impl Endpoint {
                 rx,
                 tx,
                 pool: Arc::clone(&side.pool),
+                lending: side.lending.clone(),
                 memory: regions.reader(),
                 events: Arc::clone(&events),
                 engine: EngineConfig { max_qps: 64, max_mrs: 64 },
@@ -142,7 +150,8 @@ impl Endpoint {
             workers.push(worker);
             handles.push(handle);
         }
-        Endpoint { workers, handles, link, regions, events, pool: side.pool, at: side.at, peer: side.peer }
+        let Side { pool, lending, at, peer, .. } = side;
+        Endpoint { workers, handles, link, regions, events, pool, lending, at, peer }
     }
 
     /// The workers, to be driven by the test.

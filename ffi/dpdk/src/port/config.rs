@@ -89,6 +89,8 @@ pub struct Negotiated {
     pub rss_hash: bool,
     /// Packets of several segments can be sent.
     pub tx_multi_segs: bool,
+    /// Packets may be of several segments which point to bytes outside of pools ([`Mbuf::lend`](crate::Mbuf::lend)).
+    pub tx_lends: bool,
     /// Frames for other addresses are received.
     pub promiscuous: bool,
     /// All multicast frames are received.

@@ -17,6 +17,12 @@ const CHAINING: [&str; 2] = ["net_memif", "net_pcap"];
 /// Drivers that pass frames of any length but name 1500 as their limit.
 const UNLIMITED: [&str; 1] = ["net_memif"];
 
+/// Drivers by which a packet arrives as it was sent, the very buffers.
+const PASSING_ON: [&str; 1] = ["net_ring"];
+
+/// Drivers that read a packet's bytes by the processor, wherever they lie, and not by DMA.
+const READING_IN_PLACE: [&str; 4] = ["net_ring", "net_tap", "net_af_packet", "net_memif"];
+
 /// The largest IP packet that passes whatever the driver tells, where that is known. The driver's own setting
 /// is then left alone.
 pub(super) fn actual_mtu(driver: &str, info: &sys::rte_eth_dev_info) -> Option<u16> {
@@ -27,6 +33,16 @@ pub(super) fn actual_mtu(driver: &str, info: &sys::rte_eth_dev_info) -> Option<u
         return None;
     }
     raw::interface_mtu(info.if_index)
+}
+
+/// Whether a packet arrives in the buffers that it was sent in.
+pub(super) fn passes_on(driver: &str) -> bool {
+    PASSING_ON.contains(&driver)
+}
+
+/// Whether packets may point to bytes that no device can reach.
+pub(super) fn reads_in_place(driver: &str) -> bool {
+    READING_IN_PLACE.contains(&driver)
 }
 
 /// Whether frames longer than a buffer arrive as chains in any case.

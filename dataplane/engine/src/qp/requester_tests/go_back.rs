@@ -31,6 +31,19 @@ fn a_nak_inside_a_message_goes_on_with_the_opcodes_it_had() {
     completes(&rig, &[(1, WcStatus::Success), (2, WcStatus::Success)]);
 }
 
+/// Who sends without a copy wants to know.
+#[test]
+fn what_is_sent_again_says_so() {
+    let (mut rig, region) = rc();
+    let again = |rig: &mut Rig| rig.sent().iter().map(|packet| packet.again).collect::<Vec<_>>();
+    rig.post_send(wr(1, SendOp::Write(REMOTE), &[region.sge(0, 700)]));
+    assert_eq!(again(&mut rig), [false; 3]);
+    rig.post_send(wr(2, SendOp::Send, &[]));
+    nak(&mut rig, 0x101, NakCode::PsnSequence);
+    let sent = again(&mut rig);
+    assert_eq!(sent, [true, true, false], "the SEND goes out for the first time");
+}
+
 #[test]
 fn new_requests_follow_what_is_repeated() {
     let (mut rig, region) = rc();

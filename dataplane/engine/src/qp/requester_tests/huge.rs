@@ -58,7 +58,8 @@ impl PacketSink for Counting {
             assert_eq!(span.offset(), self.end);
             self.end += u64::from(span.len());
         }
-        self.last = Some(Packet { bth: packet.bth, ext: packet.ext, payload: Vec::new() });
+        self.last =
+            Some(Packet { bth: packet.bth, ext: packet.ext, payload: Vec::new(), again: packet.again });
         Ok(())
     }
 }

@@ -44,8 +44,12 @@ fn packets_of_other_services_are_dropped() {
 fn a_congestion_notification_is_counted_and_ignored() {
     for qp_type in [QpType::Rc, QpType::Uc, QpType::Ud] {
         let mut rig = Rig::new(qp_type);
-        let packet =
-            Packet { bth: Bth::cnp(QPN), ext: wire::ExtHeaders::EMPTY, payload: wire::CNP_BODY.to_vec() };
+        let packet = Packet {
+            bth: Bth::cnp(QPN),
+            ext: wire::ExtHeaders::EMPTY,
+            payload: wire::CNP_BODY.to_vec(),
+            again: false,
+        };
         rig.deliver(&packet);
         assert_eq!(rig.dropped(DropReason::Cnp), 1);
         assert_eq!(rig.count(Counter::RxPackets), 0);

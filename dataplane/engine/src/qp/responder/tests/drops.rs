@@ -94,7 +94,10 @@ fn provoke(reason: DropReason) -> (Rig, Packet) {
         }
         DropReason::Cnp => {
             let bth = Bth::cnp(QPN);
-            (rig, Packet { bth, ext: wire::ExtHeaders::EMPTY, payload: wire::CNP_BODY.to_vec() })
+            (
+                rig,
+                Packet { bth, ext: wire::ExtHeaders::EMPTY, payload: wire::CNP_BODY.to_vec(), again: false },
+            )
         }
     }
 }

@@ -198,3 +198,18 @@ fn a_slot_that_gives_way_does_not_pull_the_new_one_forward() {
     rig.deliver(&read(&rig, FIRST + 2, reth(&source, 0, 4)));
     assert_eq!(places(&rig.sent()), [(FIRST + 1, Only), (FIRST + 2, Only)]);
 }
+
+#[test]
+fn responses_to_a_duplicate_read_say_that_they_were_sent_before() {
+    let mut rig = Rig::new(QpType::Rc);
+    let source = rig.region(1024, ALL);
+    let again = |sent: &[Packet]| sent.iter().map(|packet| packet.again).collect::<Vec<_>>();
+    let request = read(&rig, FIRST, reth(&source, 0, 2 * MTU as u32));
+    let sent = rig.answer(&request);
+    assert_eq!(again(&sent), [false; 2]);
+    let sent = rig.answer(&request);
+    assert_eq!(again(&sent), [true; 2]);
+    let next = read(&rig, FIRST + 2, reth(&source, 0, 2 * MTU as u32));
+    let sent = rig.answer(&next);
+    assert_eq!(again(&sent), [false; 2]);
+}

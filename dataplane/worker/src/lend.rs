@@ -1,0 +1,156 @@
+//! Long payloads leave without being copied: a packet of three segments, whose middle one is registered memory.
+//!
+//! | segment | holds |
+//! | --- | --- |
+//! | first | headers |
+//! | second | nothing: it points to the payload, which is lent until the port has sent the packet |
+//! | third | pad and iCRC |
+//!
+//! The iCRC is of the bytes as they are when the packet is made. A program that writes to a buffer under way spoils its
+//! packets, which the peer drops for their iCRC; what is sent again is copied, so that it gets through whatever the
+//! program does (`sink.rs`).
+//!
+//! Memory that was withdrawn is let go when everything that was lent before has come back. Under load something is always
+//! lent, so there are two lenders: when memory is awaited the other one goes on lending, and the first settles once it has
+//! nothing out.
+
+use dpdk::lend::{LentParts, Returns};
+use dpdk::{Mbuf, MbufBurst, Mempool};
+use engine::{RegionGone, Span};
+use memory::{HostMemory, Lender};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use wire::{Frame, FrameError, Icrc};
+
+/// Small buffers that are taken from their pool at a time.
+const BUFFERS: usize = 96;
+
+/// Bytes that a buffer of [`Lending`] holds at least: all headers of a frame.
+pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
+
+const _: () = assert!(LENDING_ROOM >= dpdk::lend::LEND_ROOM, "a buffer can stand for lent bytes");
+
+/// What packets without a copy are made of.
+#[derive(Debug)]
+pub(crate) struct Lending {
+    pool: Arc<Mempool>,
+    fresh: MbufBurst<BUFFERS>,
+    lenders: [Account; 2],
+    /// The one that lends.
+    current: usize,
+}
+
+/// A lender and what it has out.
+#[derive(Debug)]
+struct Account {
+    lender: Lender,
+    lent: u64,
+    /// Behind a pointer, since packets point to it.
+    returns: ManuallyDrop<Arc<Returns>>,
+}
+
+/// Empty buffers for a packet.
+pub(crate) struct Parts {
+    pub head: Mbuf,
+    pub body: Mbuf,
+    pub tail: Mbuf,
+}
+
+impl Lending {
+    /// Buffers of `pool` have [`LENDING_ROOM`] bytes.
+    pub fn new(pool: Arc<Mempool>, memory: &HostMemory) -> Lending {
+        let account =
+            || Account { lender: Lender::new(memory), lent: 0, returns: ManuallyDrop::new(Arc::default()) };
+        Lending { pool, fresh: MbufBurst::new(), lenders: [account(), account()], current: 0 }
+    }
+
+    /// Buffers for a packet; `None` when the pool has not so many.
+    #[inline]
+    pub fn parts(&mut self) -> Option<Parts> {
+        if self.fresh.len() < 3 {
+            let room = self.fresh.room();
+            self.pool.alloc_bulk(&mut self.fresh, room);
+        }
+        if self.fresh.len() < 3 {
+            return None;
+        }
+        Some(Parts { head: self.fresh.pop()?, body: self.fresh.pop()?, tail: self.fresh.pop()? })
+    }
+
+    /// Makes an empty buffer stand for the bytes of a span. The packet it becomes part of is not read but by a port.
+    #[inline]
+    pub fn lend(&mut self, span: Span, body: Mbuf) -> Result<Mbuf, RegionGone> {
+        let account = &mut self.lenders[self.current];
+        let start = account.lender.lend(span)?;
+        let len = u16::try_from(span.len()).map_err(|_| RegionGone)?;
+        // SAFETY: the bytes stay readable until the account is settled, which is when as many came back as it has lent, this
+        // one among them, or for good. `returns` stays as long (`Drop`). The packet goes to the port's transmit queue as it
+        // is: lanes that look into what they send (impairments, loop-back, groups) do not lend.
+        let body = unsafe { body.lend(start, len, &account.returns) }.ok_or(RegionGone)?;
+        account.lent += 1;
+        Ok(body)
+    }
+
+    /// Lets go of withdrawn memory that nobody has borrowed any more. Costs a load or two when none waits.
+    #[inline]
+    pub fn quiesce(&mut self) {
+        if self.lenders.iter().any(|account| account.lender.is_awaited()) {
+            self.settle();
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        let other = 1 - self.current;
+        let free = self.lenders[other].try_settle();
+        if !self.lenders[self.current].try_settle() && free {
+            self.current = other;
+        }
+    }
+}
+
+/// Copies a frame that its sender has [lent](Lending::lend) to the beginning of `room`, as a NIC would, and checks it on the
+/// way: what was summed is what arrived, whatever happens to the memory meanwhile. The frame's bytes are the first
+/// [`Mbuf::pkt_len`] ones.
+pub(crate) fn take_in(mbuf: &Mbuf, room: &mut [u8]) -> Result<Frame, FrameError> {
+    let LentParts { head, start, len, tail } = mbuf.lent_parts().ok_or(FrameError::Truncated)?;
+    let frame = Frame::parse(head, mbuf.pkt_len())?;
+    let (to_head, rest) = room.split_at_mut_checked(head.len()).ok_or(FrameError::Truncated)?;
+    let (body, rest) = rest.split_at_mut_checked(len).ok_or(FrameError::Truncated)?;
+    let to_tail = rest.get_mut(..tail.len()).ok_or(FrameError::Truncated)?;
+    to_head.copy_from_slice(head);
+    to_tail.copy_from_slice(tail);
+    let covered = head.get(frame.l3_offset()..).unwrap_or_default();
+    let mut icrc = Icrc::before(frame.network, covered);
+    icrc.update(covered);
+    // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`): only `Lending::lend` makes such
+    // packets, and its accounts settle after they are freed.
+    let mut icrc = Icrc::after(unsafe { memory::copy_lent(start, body, icrc.value()) });
+    icrc.update(to_tail);
+    if icrc.is_right() { Ok(frame) } else { Err(FrameError::BadIcrc) }
+}
+
+impl Account {
+    fn is_home(&self) -> bool {
+        self.returns.count() == self.lent
+    }
+
+    /// Whether it is not awaited any more.
+    fn try_settle(&self) -> bool {
+        if self.is_home() {
+            // SAFETY: as many pieces came back as were ever lent.
+            unsafe { self.lender.settle() };
+        }
+        !self.lender.is_awaited()
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.is_home() {
+            self.try_settle();
+            // SAFETY: no packet points to it, and it is not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.returns) };
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Long payloads leave without a copy: what arrives, what happens to memory that changes or goes meanwhile, and who copies after
+//! all.
+
+mod common;
+
+use common::qp::{TestMr, TestQp, poll_all, sges};
+use common::{Driven, Endpoint, Shape, drive, settle, sides};
+use engine::{QpType, SendOp, WcStatus};
+use wire::{FrameError, Mtu, Qpn};
+
+const LEN: u32 = 40_000;
+
+struct Pair {
+    a: Driven,
+    b: Driven,
+    qp: TestQp,
+    peer: TestQp,
+    from: TestMr,
+    to: TestMr,
+}
+
+fn pair(name: &str, shape: &Shape) -> Pair {
+    let (a, b) = sides(name, shape);
+    let (a, b) = (Endpoint::new(a, shape).driven(), Endpoint::new(b, shape).driven());
+    let (here, there) = (Qpn::new(0x11), Qpn::new(0x2233));
+    let (qp, peer) = (a.end.create_qp(0, here, QpType::Rc), b.end.create_qp(0, there, QpType::Rc));
+    let (from, to) = (a.end.register(0x1001, 1 << 16), b.end.register(0x2002, 1 << 16));
+    a.end.connect(&qp, there, Mtu::Mtu4096);
+    b.end.connect(&peer, here, Mtu::Mtu4096);
+    from.buffer.write(0, &pattern(0)).unwrap();
+    Pair { a, b, qp, peer, from, to }
+}
+
+fn pattern(seed: u8) -> Vec<u8> {
+    (0..LEN).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ seed).collect()
+}
+
+fn lending() -> Shape {
+    Shape { lending: 255, ..Shape::default() }
+}
+
+impl Pair {
+    fn write(&self, wr_id: u64) {
+        let data = sges(&[self.from.sge(0, LEN)]);
+        self.a.end.post(&self.qp, wr_id, SendOp::Write(self.to.remote(3)), data);
+    }
+
+    /// Requests 1 to `last` complete well, in order.
+    #[track_caller]
+    fn completes(&self, last: u64) {
+        let mut done = Vec::new();
+        drive(&[&self.a, &self.b], || {
+            done.extend(poll_all(&self.qp.sends).iter().map(|cqe| (cqe.wr_id, cqe.status)));
+            done.len() as u64 >= last
+        });
+        let wanted: Vec<_> = (1..=last).map(|wr_id| (wr_id, WcStatus::Success)).collect();
+        assert_eq!(done, wanted, "{}", self.b.end.account());
+    }
+
+    /// Sends four messages that stay in the ring.
+    fn send_without_receiving(&self) {
+        (1..=4).for_each(|wr_id| self.write(wr_id));
+        settle(&[&self.a]);
+        assert!(self.lent(), "{}", self.a.end.account());
+    }
+
+    /// More small buffers are out of their pool than a worker keeps ready.
+    fn lent(&self) -> bool {
+        self.a.end.lending.as_ref().is_some_and(|pool| pool.in_use() > 96)
+    }
+}
+
+#[test]
+fn what_arrives_is_what_was_there() {
+    let pair = pair("arrives", &lending());
+    pair.write(1);
+    pair.completes(1);
+    assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0));
+
+    // READ: the responder lends. Its memory is `to`, ours is the target.
+    let read = SendOp::Read(pair.to.remote(3));
+    pair.from.buffer.write(0, &vec![0; LEN as usize]).unwrap();
+    pair.a.end.post(&pair.qp, 1, read, sges(&[pair.from.sge(7, LEN)]));
+    pair.completes(1);
+    assert_eq!(pair.from.bytes(7, LEN as usize), pattern(0));
+
+    // SEND into a receive.
+    pair.peer.post_recv(9, pair.to.sge(0, LEN));
+    pair.a.end.post(&pair.qp, 1, SendOp::Send, sges(&[pair.from.sge(7, LEN)]));
+    pair.completes(1);
+    assert_eq!(pair.to.bytes(0, LEN as usize), pattern(0));
+    assert_eq!(poll_all(&pair.peer.receives).len(), 1);
+    for end in [&pair.a.end, &pair.b.end] {
+        let drops: Vec<_> =
+            end.counters(0).iter().filter(|(name, value)| name.starts_with("drop_") && *value != 0).collect();
+        assert!(drops.is_empty(), "{drops:?}");
+    }
+}
+
+#[test]
+fn the_packets_are_really_lent() {
+    let pair = pair("really", &lending());
+    pair.send_without_receiving();
+    let own = pair.a.end.pool.in_use();
+    pair.completes(4);
+    assert!(!pair.lent(), "every small buffer came home");
+    assert!(own <= 64, "the frames took none of the large buffers, {own} are out");
+}
+
+/// The sum is of what was there when the packet was made: the peer sees that it is not what arrived. The repetition is a copy.
+#[test]
+fn memory_that_changes_under_way_spoils_the_packet_and_the_repetition_arrives() {
+    let pair = pair("changes", &lending());
+    pair.send_without_receiving();
+    pair.from.buffer.write(5000, &[0xEE; 100]).unwrap();
+    settle(&[&pair.b]);
+    settle(&[&pair.a]);
+    assert!(!pair.lent(), "what was refused was sent again, as copies");
+    pair.completes(4);
+    let mut expected = pattern(0);
+    expected[5000..5100].fill(0xEE);
+    assert_eq!(pair.to.bytes(3, LEN as usize), expected);
+    assert_eq!(pair.b.end.counters(0).frame_errors(FrameError::BadIcrc), 4, "one in each message");
+}
+
+#[test]
+fn memory_that_was_withdrawn_stays_until_the_last_packet_with_it_is_gone() {
+    let pair = pair("withdrawn", &lending());
+    pair.send_without_receiving();
+    let region = pair.from.region.region();
+    assert!(pair.a.end.regions.invalidate(region));
+    settle(&[&pair.a]);
+    assert!(!pair.a.end.regions.is_released(region), "the ring holds packets with it");
+    settle(&[&pair.b, &pair.a]);
+    assert!(pair.a.end.regions.is_released(region));
+    assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0), "and they arrived whole");
+}
+
+/// Something is lent whenever the worker looks, and yet withdrawn memory goes.
+#[test]
+fn memory_goes_under_load() {
+    let pair = pair("load", &lending());
+    let other = pair.a.end.register(0x1003, 4096);
+    let region = other.region.region();
+    (1..=8).for_each(|wr_id| pair.write(wr_id));
+    let (mut posted, mut withdrawn) = (8, false);
+    drive(&[&pair.a, &pair.b], || {
+        for _ in poll_all(&pair.qp.sends) {
+            posted += 1;
+            pair.write(posted);
+        }
+        if posted > 100 && !withdrawn {
+            withdrawn = pair.a.end.regions.invalidate(region);
+        }
+        // The peer has emptied the ring: what is lent now is what was sent since.
+        pair.a.poll();
+        withdrawn && pair.a.end.regions.is_released(region)
+    });
+    assert!(posted < 10_000, "it went while so many messages were sent: {posted}");
+}
+
+#[test]
+fn a_worker_without_small_buffers_copies() {
+    let pair = pair("few", &Shape { lending: 2, ..Shape::default() });
+    pair.write(1);
+    pair.completes(1);
+    assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0));
+}
+
+/// An impairment plan changes bytes of frames, which would be those of the program.
+#[test]
+fn a_bad_link_lends_nothing() {
+    let pair = pair("bad", &Shape { impair: Some("corrupt 30% tx"), ..lending() });
+    pair.write(1);
+    pair.completes(1);
+    assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0));
+    assert_eq!(pair.from.bytes(0, LEN as usize), pattern(0), "memory is as it was");
+    let pool = pair.a.end.lending.as_ref().expect("the shape lends");
+    assert_eq!(pool.in_use(), 0);
+}
