@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make miri`: registered memory, and of wire and the engine what goes through bytes, queues, key tables and between threads, under
+# `make miri`: the ring of posted requests, registered memory, and of wire and the engine what goes through bytes, queues, key tables and between threads, under
 # Miri, which finds undefined behaviour where tests pass by luck. An argument names one crate. Miri is a thousand times slower than
 # the machine: tests that do one thing many times do it less often (`cfg!(miri)`), properties run with few cases, and what maps files is
 # left out. `rest` runs what is left of wire and the engine (captures and vectors of packets, dialogues of whole QPs): many hours.
@@ -13,6 +13,7 @@ export PROPTEST_CASES=${PROPTEST_CASES:-2}
 export MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation"
 miri() { cargo +nightly miri test --quiet "$@"; }
 
+ring() { miri -p rockhopper-ring --tests; }
 memory() { miri -p rockhopper-memory --tests; }
 wire() {
     miri -p rockhopper-wire --lib
@@ -28,7 +29,7 @@ rest() {
 }
 
 case ${1:-all} in
-    memory | wire | engine | rest) "$1" ;;
-    all) memory && wire && engine ;;
-    *) echo "usage: scripts/miri.sh [memory|wire|engine|rest]" >&2 && exit 2 ;;
+    ring | memory | wire | engine | rest) "$1" ;;
+    all) ring && memory && wire && engine ;;
+    *) echo "usage: scripts/miri.sh [ring|memory|wire|engine|rest]" >&2 && exit 2 ;;
 esac

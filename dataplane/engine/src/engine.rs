@@ -107,7 +107,9 @@ impl<M: Memory> Engine<M> {
 
     /// Creates a QP in RESET.
     pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
-        self.place(Box::new(Qp::new(init))).map(|_| ()).map_err(|(_, why)| why)
+        let qpn = init.shared.qpn();
+        let qp = Qp::new(init).ok_or(AddQpError::Exists(qpn))?;
+        self.place(Box::new(qp)).map(|_| ()).map_err(|(_, why)| why)
     }
 
     /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place. Doorbells

@@ -1,5 +1,7 @@
 //! What a WRITE costs: for several sizes, nanoseconds of CPU per message with both workers and the application in turn on
 //! one thread, then nanoseconds of time with each worker on its own core. `cargo run --release -p rockhopper-worker --example packet_cost [SIZE…]`
+//! `--one-thread` leaves the second out. `--count N` sends N messages on one thread instead and measures nothing: a tool that counts
+//! instructions does, and the difference of two counts leaves out how the ends are set up.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -63,6 +65,16 @@ impl Load {
         completed
     }
 
+    /// Sends at least so many messages.
+    #[inline(never)]
+    fn count(&mut self, messages: u64, mut between: impl FnMut()) {
+        let mut completed = 0;
+        while completed < messages {
+            completed += self.refill();
+            between();
+        }
+    }
+
     /// Nanoseconds per message over a second, after a warm-up: of this thread's CPU, and of time.
     fn run(&mut self, mut between: impl FnMut()) -> (f64, f64) {
         let mut measure = |limit: Duration| {
@@ -88,12 +100,17 @@ fn cpu_time() -> Duration {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let sizes: Vec<u32> = arguments.iter().filter_map(|size| size.parse().ok()).collect();
+    let sizes: Vec<u32> = arguments.iter().map_while(|size| size.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![8, 64, 1024, 4096, 65_536] } else { sizes };
+    let count = arguments.iter().position(|argument| argument == "--count");
+    if let Some(count) = count.and_then(|at| arguments.get(at + 1)?.parse().ok()) {
+        let _registered = eal().register_thread().expect("a thread of its own");
+        return one_thread(sizes[0], |load, between| load.count(count, between));
+    }
     let two_cores = !arguments.iter().any(|argument| argument == "--one-thread");
     let _registered = eal().register_thread().expect("a thread of its own");
     for size in sizes {
-        let (cpu, time) = one_thread(size);
+        let (cpu, time) = one_thread(size, |load, between| load.run(between));
         println!("{size:>8} bytes, one thread: {cpu:>6.0} ns of CPU, {time:>6.0} ns");
         if two_cores {
             let time = on_two_cores(size);
@@ -118,12 +135,12 @@ const SHAPE: Shape = Shape {
 const LINK: LinkConfig =
     LinkConfig { workers: 1, max_qps: 64, slow: 64, mads: 1, inject: 64, handoff: 1, move_after: 64 };
 
-fn one_thread(size: u32) -> (f64, f64) {
+fn one_thread<R>(size: u32, run: impl FnOnce(&mut Load, &mut dyn FnMut()) -> R) -> R {
     let (a, b) = sides(&format!("one{size}"), &SHAPE);
     let (a, b) = (Endpoint::new(a, &SHAPE).driven(), Endpoint::new(b, &SHAPE).driven());
     let workers = [a.workers, b.workers];
     let mut load = Load::new(a.end, &b.end, size);
-    let result = load.run(|| {
+    let result = run(&mut load, &mut || {
         for worker in workers.iter().flatten() {
             worker.poll_once();
         }

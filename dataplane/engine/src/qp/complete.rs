@@ -84,7 +84,7 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
     if count == 0 {
         return;
     }
-    qp.shared.sq().release(count);
+    qp.sq.release(count);
     let mut overflowed = 0;
     for _ in 0..count {
         let (qpn, all) = (qp.qpn, qp.sq_sig_all);

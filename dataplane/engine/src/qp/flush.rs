@@ -41,10 +41,12 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
 
 /// In ERROR or SQE: flushes what was posted since. Receives go on in SQE, and those of an SRQ belong to others too.
 pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    while let Some((wr, _)) = qp.shared.sq().pop() {
-        qp.shared.sq().release(1);
-        let opcode = wr.op.wc_opcode();
-        qp.push_send_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, opcode, qp.qpn));
+    while let Some(posted) = qp.sq.take() {
+        // Lets go of an address handle or a region.
+        let op = std::mem::replace(&mut posted.op, SendOp::Send);
+        let cqe = Cqe::new(posted.wr_id, WcStatus::WrFlushErr, op.wc_opcode(), qp.qpn);
+        qp.sq.release(1);
+        qp.push_send_cqe(ctx, cqe);
     }
     if qp.state == QpState::Err {
         while let Some(wr) = qp.shared.rq().pop() {
@@ -67,7 +69,7 @@ fn end_oldest<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStatus) {
     let wqe = qp.req.pop();
     let cqe = Cqe::new(wqe.wr_id, status, wqe.op.wc_opcode(), qpn);
     wqe.op = SendOp::Send;
-    qp.shared.sq().release(1);
+    qp.sq.release(1);
     qp.push_send_cqe(ctx, cqe);
 }
 

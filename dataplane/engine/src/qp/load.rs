@@ -1,29 +1,32 @@
 //! Taking a posted request: its checks, its spans, its PSNs (rocev2 facts, transport section 11, requester side).
 
 use super::flight::Wqe;
-use super::{Ctx, Qp, QpType};
+use super::{Ctx, Qp, QpAttr, QpType};
 use crate::access::Access;
 use crate::limits::MAX_MESSAGE;
 use crate::memory::Memory;
+use crate::mr::{MrTable, PdId};
+use crate::queue::Posted;
 use crate::status::WcStatus;
-use crate::wr::{SendOp, SendWr, Sge, WrData};
-use wire::Srqn;
+use crate::wr::{SendOp, WrData};
 
 /// Bytes of an atomic's result, and of an ATOMIC WRITE.
 pub(super) const ATOMIC_LEN: u32 = 8;
 
-/// Puts a posted request at the end of the ring. One with a local fault goes there too: it ends with its status when all
-/// before it are complete.
-pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr, srqn: Srqn) {
-    let checked = check(qp, wr);
+/// Takes the oldest posted request to the end of the ring; false when none is posted. One with a local fault goes there too: it ends
+/// with its status when all before it are complete.
+pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> bool {
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
     let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
+    // It is read where it lies, and its place here is filled field by field: most of both, in most requests, is unused room for
+    // SGEs and inline data.
+    let Some(posted) = qp.sq.take() else { return false };
+    let checked = check((qp.qp_type, pd, &qp.attr), posted);
 
-    // The place is filled field by field: most of it, in most requests, is unused room for SGEs and inline data.
     let wqe = qp.req.flight.push();
-    wqe.wr_id = wr.wr_id;
-    wqe.srqn = srqn;
-    wqe.flags = wr.flags;
+    wqe.wr_id = posted.wr_id;
+    wqe.srqn = posted.srqn;
+    wqe.flags = posted.flags;
     wqe.first_psn = first_psn;
     wqe.packets = 0;
     wqe.len = 0;
@@ -33,20 +36,12 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr, sr
     wqe.inline.clear();
     let prepared = checked.and_then(|len| {
         wqe.len = len;
-        attach(
-            wqe,
-            &wr.data,
-            |sge, need| {
-                let span = ctx.keys.local(sge.lkey, pd, sge.addr, sge.len, need);
-                span.map_err(|_| WcStatus::LocProtErr)
-            },
-            wr.op.returns_data(),
-        )
+        attach(wqe, &posted.data, ctx.keys, pd, posted.op.returns_data())
     });
-    wqe.op = std::mem::replace(&mut wr.op, SendOp::Send);
+    wqe.op = std::mem::replace(&mut posted.op, SendOp::Send);
     wqe.fault = prepared.err();
     if wqe.fault.is_some() {
-        return;
+        return true;
     }
     match &wqe.op {
         SendOp::LocalInv(_) | SendOp::BindMw(_) => {}
@@ -63,24 +58,25 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &mut SendWr, sr
     if wqe.started {
         qp.req.cursor.seq = qp.req.flight.tail();
     }
+    true
 }
 
 /// The checks that need no memory. Gives the bytes of the message.
-fn check(qp: &Qp, wr: &SendWr) -> Result<u32, WcStatus> {
-    let len = wr.data.len().filter(|&len| len <= MAX_MESSAGE).ok_or(WcStatus::LocLenErr)?;
-    if !qp.qp_type.supports(&wr.op) {
+fn check((qp_type, pd, attr): (QpType, PdId, &QpAttr), posted: &Posted) -> Result<u32, WcStatus> {
+    let len = posted.data.len().filter(|&len| len <= MAX_MESSAGE).ok_or(WcStatus::LocLenErr)?;
+    if !qp_type.supports(&posted.op) {
         return Err(WcStatus::LocQpOpErr);
     }
-    match &wr.op {
+    match &posted.op {
         SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } | SendOp::AtomicWrite(_)
             if len != ATOMIC_LEN =>
         {
             Err(WcStatus::LocLenErr)
         }
         SendOp::Flush { .. } if len != 0 => Err(WcStatus::LocLenErr),
-        op if op.awaits_response() && qp.attr.max_rd_atomic == 0 => Err(WcStatus::LocQpOpErr),
-        op if op.returns_data() && matches!(wr.data, WrData::Inline(_)) => Err(WcStatus::LocQpOpErr),
-        SendOp::UdSend { ah, .. } if ah.pd != qp.pd || ah.is_withdrawn() => Err(WcStatus::LocQpOpErr),
+        op if op.awaits_response() && attr.max_rd_atomic == 0 => Err(WcStatus::LocQpOpErr),
+        op if op.returns_data() && matches!(posted.data, WrData::Inline(_)) => Err(WcStatus::LocQpOpErr),
+        SendOp::UdSend { ah, .. } if ah.pd != pd || ah.is_withdrawn() => Err(WcStatus::LocQpOpErr),
         _ => Ok(len),
     }
 }
@@ -89,7 +85,8 @@ fn check(qp: &Qp, wr: &SendWr) -> Result<u32, WcStatus> {
 fn attach(
     wqe: &mut Wqe,
     data: &WrData,
-    mut resolve: impl FnMut(&Sge, Access) -> Result<crate::Span, WcStatus>,
+    keys: &MrTable,
+    pd: PdId,
     returns_data: bool,
 ) -> Result<(), WcStatus> {
     let need = if returns_data { Access::LOCAL_WRITE } else { Access::empty() };
@@ -102,7 +99,8 @@ fn attach(
         // An empty SGE touches nothing, so its key does not matter.
         WrData::Sges(sges) => {
             for sge in sges.iter().filter(|sge| sge.len > 0) {
-                wqe.spans.push(resolve(sge, need)?);
+                let span = keys.local(sge.lkey, pd, sge.addr, sge.len, need);
+                wqe.spans.push(span.map_err(|_| WcStatus::LocProtErr)?);
             }
             Ok(())
         }

@@ -35,9 +35,10 @@ use crate::event::{EventKind, EventQueue, EventSource};
 use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, NumberMap, PdId};
 use crate::packet::{PacketSink, RxPacket};
-use crate::queue::{CompletionQueue, QpShared, RecvQueue};
+use crate::queue::{CompletionQueue, Posted, QpShared, RecvQueue};
 use requester::Requester;
 use responder::Responder;
+use ring::Taker;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
@@ -99,6 +100,8 @@ pub(crate) enum Poll {
 #[derive(Debug)]
 pub struct Qp {
     pub(crate) shared: Arc<QpShared>,
+    /// Where its send requests come from.
+    pub(crate) sq: Taker<Posted>,
     pub(crate) qpn: Qpn,
     pub(crate) qp_type: QpType,
     pub(crate) pd: PdId,
@@ -126,8 +129,10 @@ impl Path {
 }
 
 impl Qp {
-    pub(crate) fn new(init: QpInit) -> Self {
-        Qp {
+    /// `None` when there is a QP with the same queues already.
+    pub(crate) fn new(init: QpInit) -> Option<Self> {
+        Some(Qp {
+            sq: init.shared.sq().taker()?,
             qpn: init.shared.qpn(),
             qp_type: init.shared.qp_type(),
             req: Requester::new(init.shared.sq().depth()),
@@ -144,7 +149,7 @@ impl Qp {
             counters: Counters::default(),
             established: false,
             has_windows: false,
-        }
+        })
     }
 
     /// The QP's number.

@@ -7,6 +7,7 @@ pub use error::ModifyError;
 
 use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState, complete, flush};
 use crate::memory::Memory;
+use crate::queue::discard;
 use check::Change;
 use wire::Psn;
 
@@ -53,7 +54,7 @@ impl Qp {
     pub(crate) fn reset(&mut self) {
         // First the state, so that nobody posts behind what is thrown away.
         self.set_state(QpState::Reset);
-        self.shared.sq().discard();
+        discard(&mut self.sq);
         while self.shared.rq().pop().is_some() {}
         self.req.reset(Psn::new(0));
         self.resp.reset(Psn::new(0), 0);

@@ -70,7 +70,7 @@ fn may_start(qp: &Qp, wqe: &Wqe) -> bool {
 pub(crate) fn may_send(qp: &Qp) -> bool {
     match next(qp) {
         Next::Nothing => false,
-        Next::Load => qp.shared.sq().waiting() > 0,
+        Next::Load => qp.sq.has_waiting(),
         Next::Local | Next::Packet => true,
     }
 }
@@ -80,16 +80,15 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
     loop {
         match next(qp) {
             Next::Nothing => return Poll::Idle,
-            Next::Load => match qp.shared.sq().pop() {
-                None => return Poll::Idle,
-                Some((mut wr, srqn)) => {
-                    load::load(qp, ctx, &mut wr, srqn);
-                    complete::settle(qp, ctx);
-                    if qp.req.at_end() {
-                        return Poll::Sent(0);
-                    }
+            Next::Load => {
+                if !load::load(qp, ctx) {
+                    return Poll::Idle;
                 }
-            },
+                complete::settle(qp, ctx);
+                if qp.req.at_end() {
+                    return Poll::Sent(0);
+                }
+            }
             Next::Local => {
                 local(qp, ctx);
                 complete::settle(qp, ctx);

@@ -8,3 +8,4 @@ mod send;
 pub use completion::{Arm, CompletionQueue, CqFull};
 pub use receive::{RecvQueue, XrcdId};
 pub use send::{PostError, QpShared, SendQueue};
+pub(crate) use send::{Posted, discard};

@@ -3,10 +3,11 @@
 use super::RecvQueue;
 use crate::limits::MAX_MESSAGE;
 use crate::qp::{QpState, QpType};
-use crate::wr::{RecvWr, SendOp, SendWr, WrData};
-use crossbeam_queue::ArrayQueue;
+use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, WrData};
+use arrayvec::ArrayVec;
+use ring::{Ring, Taker};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
 use wire::{Qpn, Srqn};
 
 /// Why a post was refused. Nothing was posted.
@@ -46,16 +47,49 @@ pub enum PostError {
     TooLong,
 }
 
+/// A request as it lies in the queue, until the engine takes it.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    pub wr_id: u64,
+    pub op: SendOp,
+    pub flags: SendFlags,
+    /// On an XRC initiator, the SRQ that it is for.
+    pub srqn: Srqn,
+    pub data: WrData,
+}
+
+impl Posted {
+    fn empty() -> Posted {
+        let (op, data) = (SendOp::Send, WrData::Sges(ArrayVec::new()));
+        Posted { wr_id: 0, op, flags: SendFlags::empty(), srqn: Srqn::default(), data }
+    }
+
+    /// Takes over what a request has, and no more of its room.
+    #[inline]
+    fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
+        self.wr_id = wr.wr_id;
+        self.flags = wr.flags;
+        self.srqn = srqn;
+        self.op = std::mem::replace(&mut wr.op, SendOp::Send);
+        match (&mut self.data, &wr.data) {
+            (WrData::Sges(here), WrData::Sges(sges)) => {
+                here.clear();
+                here.extend(sges.iter().copied());
+            }
+            (WrData::Inline(here), WrData::Inline(bytes)) => {
+                here.clear();
+                // Both have the same capacity, so this cannot fail.
+                let _ = here.try_extend_from_slice(bytes);
+            }
+            (here, data) => *here = data.clone(),
+        }
+    }
+}
+
 /// Posted send requests that the engine has not started.
 #[derive(Debug)]
 pub struct SendQueue {
-    /// Each with the SRQ that it is for, on an XRC initiator.
-    ring: ArrayQueue<(SendWr, Srqn)>,
-    depth: u32,
-    /// Posted and not completed: what the depth bounds.
-    outstanding: AtomicU32,
-    /// Of those, the ones that the engine has taken. Only the engine writes it.
-    started: AtomicU32,
+    ring: Arc<Ring<Posted>>,
     max_sge: usize,
     max_inline: usize,
 }
@@ -63,64 +97,45 @@ pub struct SendQueue {
 impl SendQueue {
     /// A queue for `depth` requests, from post to completion.
     pub fn new(depth: u32, max_sge: usize, max_inline: usize) -> Self {
-        let depth = depth.max(1);
-        SendQueue {
-            ring: ArrayQueue::new(depth as usize),
-            depth,
-            outstanding: AtomicU32::new(0),
-            started: AtomicU32::new(0),
-            max_sge,
-            max_inline,
-        }
+        SendQueue { ring: Arc::new(Ring::new(depth, Posted::empty)), max_sge, max_inline }
     }
 
     /// Requests that fit.
     pub fn depth(&self) -> u32 {
-        self.depth
+        self.ring.depth()
     }
 
     /// Posted and not completed.
     pub fn outstanding(&self) -> u32 {
-        self.outstanding.load(Ordering::Relaxed)
+        self.ring.outstanding()
     }
 
     /// Requests that the engine has not taken.
     pub fn waiting(&self) -> usize {
-        self.ring.len()
+        self.ring.waiting() as usize
     }
 
-    pub(crate) fn push(&self, wr: SendWr, srqn: Srqn) -> Result<(), PostError> {
-        if self.outstanding.fetch_add(1, Ordering::AcqRel) >= self.depth {
-            self.outstanding.fetch_sub(1, Ordering::AcqRel);
-            return Err(PostError::Full);
-        }
-        if self.ring.push((wr, srqn)).is_err() {
-            self.outstanding.fetch_sub(1, Ordering::AcqRel);
-            return Err(PostError::Full);
-        }
-        Ok(())
+    /// The engine's side of the queue; `None` while there is one already.
+    pub(crate) fn taker(&self) -> Option<Taker<Posted>> {
+        Taker::new(&self.ring)
     }
 
-    /// Takes the oldest request (the engine's side); it occupies its place until it is [released](Self::release).
-    pub(crate) fn pop(&self) -> Option<(SendWr, Srqn)> {
-        let posted = self.ring.pop()?;
-        self.started.store(self.started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Some(posted)
+    /// Adds a request, which is `wr` without what it holds on to from then on; true when the worker has to be told.
+    #[inline]
+    pub(crate) fn push(&self, wr: &mut SendWr, srqn: Srqn) -> Result<bool, PostError> {
+        let mut posting = self.ring.post();
+        posting.place().ok_or(PostError::Full)?.fill(wr, srqn);
+        Ok(posting.publish())
     }
+}
 
-    /// `count` requests that were taken are complete: their places are free again.
-    pub(crate) fn release(&self, count: u32) {
-        let started = self.started.load(Ordering::Relaxed);
-        debug_assert!(count <= started, "{count} released of {started} started");
-        self.started.store(started - count, Ordering::Relaxed);
-        self.outstanding.fetch_sub(count, Ordering::AcqRel);
+/// Forgets every request, started or not. What a thread is just now posting stays counted, and may stay.
+pub(crate) fn discard(sq: &mut Taker<Posted>) {
+    while let Some(posted) = sq.take() {
+        // Lets go of an address handle or a region.
+        posted.op = SendOp::Send;
     }
-
-    /// Forgets every request, started or not. What a thread is just now posting stays counted, and may stay.
-    pub(crate) fn discard(&self) {
-        while self.pop().is_some() {}
-        self.release(self.started.load(Ordering::Relaxed));
-    }
+    sq.release(sq.held());
 }
 
 /// What a QP shares with the threads that post to it.
@@ -129,8 +144,6 @@ pub struct QpShared {
     qpn: Qpn,
     qp_type: QpType,
     state: AtomicU8,
-    /// A doorbell is on its way to the worker.
-    rung: AtomicBool,
     /// Somebody wants to know of the first packet, whatever the state.
     first_awaited: AtomicBool,
     sq: SendQueue,
@@ -144,7 +157,6 @@ impl QpShared {
             qpn,
             qp_type,
             state: AtomicU8::new(QpState::Reset as u8),
-            rung: AtomicBool::new(false),
             first_awaited: AtomicBool::new(false),
             sq,
             rq,
@@ -196,29 +208,29 @@ impl QpShared {
 
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
     /// already on its way.
-    pub fn post_send(&self, wr: SendWr) -> Result<bool, PostError> {
+    #[inline]
+    pub fn post_send(&self, mut wr: SendWr) -> Result<bool, PostError> {
         if self.qp_type == QpType::XrcIni && !wr.op.stays_local() {
             return Err(PostError::NoSrqn);
         }
-        self.post(wr, Srqn::default())
+        self.post(&mut wr, Srqn::default())
     }
 
     /// XRC initiator: posts a send request for an SRQ of the peer. The result is as for [`post_send`](Self::post_send).
-    pub fn post_send_xrc(&self, wr: SendWr, srqn: Srqn) -> Result<bool, PostError> {
+    pub fn post_send_xrc(&self, mut wr: SendWr, srqn: Srqn) -> Result<bool, PostError> {
         if self.qp_type != QpType::XrcIni {
             return Err(PostError::Operation(self.qp_type));
         }
-        self.post(wr, srqn)
+        self.post(&mut wr, srqn)
     }
 
-    fn post(&self, wr: SendWr, srqn: Srqn) -> Result<bool, PostError> {
+    fn post(&self, wr: &mut SendWr, srqn: Srqn) -> Result<bool, PostError> {
         let state = self.state();
         if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
             return Err(PostError::State(state));
         }
-        self.check_send(&wr)?;
-        self.sq.push(wr, srqn)?;
-        Ok(self.ring())
+        self.check_send(wr)?;
+        self.sq.push(wr, srqn)
     }
 
     /// Posts a receive. The result is as for [`post_send`](Self::post_send); a doorbell is needed only in ERR, where
@@ -255,13 +267,12 @@ impl QpShared {
 
     /// Marks a doorbell as under way; true when the caller has to send it.
     pub fn ring(&self) -> bool {
-        // Pairs with `answer`: either this sees the flag down and rings, or the engine sees what was pushed.
-        !self.rung.swap(true, Ordering::AcqRel)
+        self.sq.ring.ring()
     }
 
     /// The worker took the doorbell. Called before it looks at the queues.
     pub fn answer(&self) {
-        self.rung.swap(false, Ordering::AcqRel);
+        self.sq.ring.answer();
     }
 }
 

@@ -74,25 +74,28 @@ fn a_message_above_the_limit_is_refused_at_the_post() {
     }
 }
 
+fn get_past(rig: &Rig, mut wr: SendWr) {
+    rig.shared.sq().push(&mut wr, wire::Srqn::default()).unwrap();
+    // The next post rings.
+    rig.shared.answer();
+}
+
 #[test]
 fn a_request_that_got_past_the_post_checks_fails_here() {
     let (mut rig, region) = rc();
-    rig.shared
-        .sq()
-        .push(wr(1, SendOp::Send, &[region.sge(0, 1 << 31), region.sge(0, 1)]), wire::Srqn::default())
-        .unwrap();
+    get_past(&rig, wr(1, SendOp::Send, &[region.sge(0, 1 << 31), region.sge(0, 1)]));
     rig.post_send(wr(2, SendOp::Send, &[]));
     sends(&mut rig, &[]);
     completes(&rig, &[(1, WcStatus::LocLenErr), (2, WcStatus::WrFlushErr)]);
 
     let mut rig = Rig::new(QpType::Uc);
-    rig.shared.sq().push(wr(1, SendOp::SendInv(REMOTE.rkey), &[]), wire::Srqn::default()).unwrap();
+    get_past(&rig, wr(1, SendOp::SendInv(REMOTE.rkey), &[]));
     rig.post_send(wr(2, SendOp::Send, &[]));
     sends(&mut rig, &[]);
     completes(&rig, &[(1, WcStatus::LocQpOpErr), (2, WcStatus::WrFlushErr)]);
 
     let (mut rig, _) = rc();
-    rig.shared.sq().push(inline(1, SendOp::Read(REMOTE), b"x"), wire::Srqn::default()).unwrap();
+    get_past(&rig, inline(1, SendOp::Read(REMOTE), b"x"));
     rig.post_send(wr(2, SendOp::Send, &[]));
     sends(&mut rig, &[]);
     completes(&rig, &[(1, WcStatus::LocQpOpErr), (2, WcStatus::WrFlushErr)]);

@@ -1,0 +1,90 @@
+//! The taker's side.
+
+use crate::ring::Ring;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The one taker of a ring's items. It may go from thread to thread.
+#[derive(Debug)]
+pub struct Taker<T> {
+    ring: Arc<Ring<T>>,
+    taken: u32,
+    released: u32,
+    /// Items posted, as seen last.
+    posted: u32,
+}
+
+impl<T> Taker<T> {
+    /// Becomes the taker of a ring; `None` while there is another. It begins where the one before has ended, and what that one has
+    /// taken and not released is released.
+    pub fn new(ring: &Arc<Ring<T>>) -> Option<Taker<T>> {
+        // Acquire: the one before has left by a release store.
+        if ring.taker.0.claimed.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let taken = ring.taker.0.taken.load(Ordering::Relaxed);
+        ring.taker.0.released.store(taken, Ordering::Release);
+        Some(Taker { ring: Arc::clone(ring), taken, released: taken, posted: taken })
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Arc<Ring<T>> {
+        &self.ring
+    }
+
+    /// Something waits to be taken.
+    #[inline]
+    pub fn has_waiting(&self) -> bool {
+        self.taken != self.posted || self.look() != self.taken
+    }
+
+    /// Items posted. Acquire: what is in the places is there.
+    #[inline]
+    fn look(&self) -> u32 {
+        self.ring.posters.0.posted.load(Ordering::Acquire)
+    }
+
+    /// Takes the oldest item that was not taken, to be read where it lies. Its place stays occupied until it is
+    /// [released](Self::release).
+    #[inline]
+    pub fn take(&mut self) -> Option<&mut T> {
+        if self.taken == self.posted {
+            self.posted = self.look();
+            if self.taken == self.posted {
+                return None;
+            }
+        }
+        let place = &self.ring.places[(self.taken & self.ring.mask) as usize];
+        self.taken = self.taken.wrapping_add(1);
+        self.ring.taker.0.taken.store(self.taken, Ordering::Relaxed);
+        // SAFETY: there is one taker, and this is it. The place lies between `released` and `posted` as posters know them, so no
+        // poster touches it; the last touch came before the store of `posted` that was seen here. The reference ends before the
+        // next call on this taker, and only `release` moves `released`.
+        Some(unsafe { &mut *place.get() })
+    }
+
+    /// Items taken and not released.
+    #[inline]
+    pub fn held(&self) -> u32 {
+        self.taken.wrapping_sub(self.released)
+    }
+
+    /// Gives the places of the oldest `count` items back to the posters.
+    ///
+    /// # Panics
+    /// When fewer are held.
+    #[inline]
+    pub fn release(&mut self, count: u32) {
+        // Beyond that a place would be the posters' and the taker's.
+        assert!(count <= self.held(), "{count} released of {}", self.held());
+        self.released = self.released.wrapping_add(count);
+        // Release: this side is done with the places before a poster can have them.
+        self.ring.taker.0.released.store(self.released, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Taker<T> {
+    fn drop(&mut self) {
+        self.ring.taker.0.claimed.store(false, Ordering::Release);
+    }
+}
