@@ -64,6 +64,7 @@ pub(crate) struct Grant {
 
 impl Grant {
     /// Where a range begins, counted from what the key counts from; it has to be inside.
+    #[inline]
     pub fn offset_of(&self, addr: u64, len: u32) -> Result<u64, KeyFault> {
         let offset = addr.checked_sub(self.addr).ok_or(KeyFault::Range)?;
         let end = offset.checked_add(u64::from(len)).ok_or(KeyFault::Range)?;
@@ -152,6 +153,7 @@ impl MemoryRegion {
         self.access.load(Ordering::Acquire) & VALID != 0
     }
 
+    #[inline]
     fn grant(&self) -> Option<Grant> {
         self.version.read(|| {
             let access = self.access.load(Ordering::Relaxed);
@@ -274,6 +276,7 @@ impl MemoryRegion {
     }
 
     /// The check behind every access: key, PD, rights, range, in this order.
+    #[inline]
     fn check(&self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let grant = self.granted(key, pd, need)?;
         let offset = grant.offset_of(addr, len)?;
@@ -285,6 +288,7 @@ impl MemoryRegion {
         Ok(Extent::new(self.region, 0, self.granted(key, pd, need)?.len))
     }
 
+    #[inline]
     fn granted(&self, key: u32, pd: PdId, need: Access) -> Result<Grant, KeyFault> {
         let grant = self.grant().ok_or(KeyFault::Unknown)?;
         if !grant.valid || grant.key != key {
@@ -395,6 +399,7 @@ impl MrTable {
     }
 
     /// The region of a key, whether the key is valid or not.
+    #[inline]
     pub fn find(&self, key: u32) -> Option<&Arc<MemoryRegion>> {
         match self.by_index.get(&(key >> 8)) {
             Some(Entry::Region(region)) => Some(region),
@@ -411,12 +416,16 @@ impl MrTable {
     }
 
     /// A local access: send data (no right needed), receive and result buffers (`LOCAL_WRITE`). A window has no local key.
+    // What it gives stays in registers where it is inlined; through memory it would be written in words and copied in pieces that are
+    // larger, and such a copy waits until the words have reached the cache.
+    #[inline]
     pub fn local(&self, lkey: LKey, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let key = lkey.value();
         self.find(key).ok_or(KeyFault::Unknown)?.check(key, pd, addr, len, need)
     }
 
     /// A peer's access. `need` is the remote right that its operation takes.
+    #[inline(always)]
     pub fn remote(
         &self,
         rkey: RKey,

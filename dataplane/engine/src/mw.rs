@@ -343,6 +343,7 @@ impl MemoryWindow {
     }
 
     /// A peer's access: key, PD, queue pair, rights, range, in this order.
+    #[inline(never)]
     pub(crate) fn check(
         &self,
         key: u32,

@@ -13,6 +13,7 @@ const TRIES: u32 = 64;
 
 impl Version {
     /// What `look` reads, as one consistent set; `None` when writers were at work all the time. The reads are relaxed ones.
+    #[inline]
     pub fn read<T>(&self, look: impl Fn() -> T) -> Option<T> {
         for _ in 0..TRIES {
             let before = self.0.load(Ordering::Acquire);

@@ -25,9 +25,29 @@ impl ExtHeaders {
     #[inline]
     #[must_use]
     pub fn with(mut self, header: impl ExtHeader) -> ExtHeaders {
+        self.push(header);
+        self
+    }
+
+    /// Adds one more, as [`with`](Self::with) does, where they are: a copy of what was just written waits for it, in pieces as large
+    /// as the copy's.
+    #[inline]
+    pub fn push(&mut self, header: impl ExtHeader) {
         let written = header.emit(&mut self.bytes[usize::from(self.len)..]);
         self.len += written.expect("the headers of one packet fit") as u8;
-        self
+    }
+
+    /// Writes them, and up to seven bytes more: eight at a time, as most were written, for the sake of the processor's store buffer.
+    #[inline]
+    fn write_to(&self, room: &mut [u8; Self::MAX_LEN]) {
+        let (mine, _) = self.bytes.as_chunks::<8>();
+        let (room, _) = room.as_chunks_mut::<8>();
+        for (at, (room, mine)) in room.iter_mut().zip(mine).enumerate() {
+            if usize::from(self.len) <= 8 * at {
+                break;
+            }
+            *room = *mine;
+        }
     }
 
     /// The bytes.
@@ -104,7 +124,9 @@ pub fn write_headers(
         // Copies of constant length are a few moves.
         Some(room) => {
             room[..Bth::LEN].copy_from_slice(&bth);
-            room[Bth::LEN..].copy_from_slice(&ext.bytes);
+            if let Some(room) = room[Bth::LEN..].first_chunk_mut() {
+                ext.write_to(room);
+            }
         }
         None => {
             let (own, _) = out[lower_len..].split_at_mut(own_len);

@@ -82,6 +82,7 @@ fn check((qp_type, pd, attr): (QpType, PdId, &QpAttr), posted: &Posted) -> Resul
 }
 
 /// Puts the data into the request: spans of checked SGEs, or the inline bytes.
+#[inline(always)]
 fn attach(
     wqe: &mut Wqe,
     data: &WrData,

@@ -45,9 +45,10 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
         pad_count: Bth::pad_for(payload.len()),
         ..Bth::new(opcode, dest_qpn, psn)
     };
-    let ext = ext_headers(qp, wqe, packet, position, mtu);
     let again = offset(psn, qp.req.una) < offset(qp.req.sent_end, qp.req.una);
-    sink.emit(&TxPacket { template, bth, ext, payload, again })?;
+    let mut tx = TxPacket { template, bth, ext: ExtHeaders::EMPTY, payload, again };
+    add_headers(&mut tx.ext, qp, wqe, packet, position, mtu);
+    sink.emit(&tx)?;
     Ok(Emitted { bytes: payload.len(), ack_req: bth.ack_req, again })
 }
 
@@ -124,11 +125,11 @@ fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32) -> bool {
 }
 
 /// RETH in the first packet, immediate or key in the last.
-fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) -> ExtHeaders {
-    let mut ext = ExtHeaders::EMPTY;
+#[inline]
+fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) {
     if qp.qp_type == QpType::XrcIni {
         // rocev2 facts, wire 7: XRC requests carry it first, all of them.
-        ext = ext.with(XrcEth { srqn: wqe.srqn.value() });
+        ext.push(XrcEth { srqn: wqe.srqn.value() });
     }
     let reth = |remote: &crate::wr::Remote, skip: u32| Reth {
         va: remote.addr.wrapping_add(u64::from(skip)),
@@ -137,27 +138,28 @@ fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) ->
     };
     match &wqe.op {
         SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => {
-            ext = ext.with(reth(remote, 0))
+            ext.push(reth(remote, 0))
         }
         // rocev2 facts, transport 9: a READ may start again in the middle, with address and length moved on.
-        SendOp::Read(remote) => ext = ext.with(reth(remote, packet * mtu.bytes())),
+        SendOp::Read(remote) => ext.push(reth(remote, packet * mtu.bytes())),
         SendOp::CompareSwap { remote, compare, swap } => {
             let (va, rkey) = (remote.addr, remote.rkey);
-            ext = ext.with(AtomicEth { va, rkey, swap_or_add: *swap, compare: *compare });
+            ext.push(AtomicEth { va, rkey, swap_or_add: *swap, compare: *compare });
         }
         SendOp::FetchAdd { remote, add } => {
             let (va, rkey) = (remote.addr, remote.rkey);
-            ext = ext.with(AtomicEth { va, rkey, swap_or_add: *add, compare: 0 });
+            ext.push(AtomicEth { va, rkey, swap_or_add: *add, compare: 0 });
         }
-        SendOp::AtomicWrite(remote) => ext = ext.with(reth(remote, 0)),
+        SendOp::AtomicWrite(remote) => ext.push(reth(remote, 0)),
         SendOp::Flush { remote, len, placement, level } => {
             let (va, rkey) = (remote.addr, remote.rkey);
-            ext = ext.with(to_feth(*placement, *level)).with(Reth { va, rkey, dma_len: *len });
+            ext.push(to_feth(*placement, *level));
+            ext.push(Reth { va, rkey, dma_len: *len });
         }
         SendOp::UdSend { qkey, .. } => {
             // rocev2 facts, transport 20 (IBTA 10.2.5): a key with the top bit stands for the QP's own.
             let qkey = if qkey.is_privileged() { qp.attr.qkey } else { *qkey };
-            ext = ext.with(Deth { qkey, src_qpn: qp.qpn });
+            ext.push(Deth { qkey, src_qpn: qp.qpn });
         }
         _ => {}
     }
@@ -165,10 +167,10 @@ fn ext_headers(qp: &Qp, wqe: &Wqe, packet: u32, position: Position, mtu: Mtu) ->
         SendOp::SendImm(imm) | SendOp::WriteImm(_, imm) | SendOp::UdSend { imm: Some(imm), .. }
             if position.ends() =>
         {
-            ext.with(ImmDt(*imm))
+            ext.push(ImmDt(*imm))
         }
-        SendOp::SendInv(rkey) if position.ends() => ext.with(Ieth { rkey: *rkey }),
-        _ => ext,
+        SendOp::SendInv(rkey) if position.ends() => ext.push(Ieth { rkey: *rkey }),
+        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The checks of RC are small functions in the order of rocev2 facts, transport section 6: PSN
 //! (`sequence.rs`) → opcode sequence (`sequence.rs`) → operation allowed (`operation.rs`) → resources
-//! (`resources.rs`) → length (`length.rs`) → R_Key (`access.rs`) → execute, complete, acknowledge
+//! (`resources.rs`) → length (`length.rs`) → R_Key (`access.rs`) and execute, complete, acknowledge
 //! (`execute.rs`). An XRC target does the same and asks first which SRQ a request is for (`xrc.rs`). UC uses the same functions and drops where RC answers (`uc.rs`); UD has its own short way
 //! (`ud.rs`). What is answered, and when, is in `respond.rs`.
 

@@ -2,13 +2,14 @@
 
 use super::{FrameError, Network};
 use crate::net::{Ipv4Header, Ipv6Header, ROCE_PORT, UdpHeader, ethertype, protocol};
-use crate::types::Gid;
+use std::net::Ipv4Addr;
 
 /// What the network and UDP headers say.
 pub(super) struct Lower {
     pub network: Network,
-    pub src: Gid,
-    pub dst: Gid,
+    /// Source GID. As a number it goes through registers, sixteen bytes would go one by one.
+    pub src: u128,
+    pub dst: u128,
     pub traffic_class: u8,
     pub flow_label: u32,
     pub hop_limit: u8,
@@ -31,6 +32,7 @@ impl Lower {
     }
 }
 
+#[inline(always)]
 fn ipv4(head: &[u8], l3: usize, frame_len: usize) -> Result<Lower, FrameError> {
     let bytes = chunk::<{ Ipv4Header::LEN }>(head, l3)?;
     let ip = Ipv4Header::from_bytes(bytes);
@@ -59,8 +61,8 @@ fn ipv4(head: &[u8], l3: usize, frame_len: usize) -> Result<Lower, FrameError> {
         usize::from(ip.total_len).checked_sub(Ipv4Header::LEN).ok_or(FrameError::IpLength)?;
     Ok(Lower {
         network: Network::V4,
-        src: Gid::from(ip.src),
-        dst: Gid::from(ip.dst),
+        src: v4_mapped(ip.src),
+        dst: v4_mapped(ip.dst),
         traffic_class: ip.tos,
         flow_label: 0,
         hop_limit: ip.ttl,
@@ -68,6 +70,12 @@ fn ipv4(head: &[u8], l3: usize, frame_len: usize) -> Result<Lower, FrameError> {
         udp_checksum: udp.checksum,
         transport_len: transport_len(&udp, ip_payload_len, frame_len, l3 + Ipv4Header::LEN)?,
     })
+}
+
+/// The GID of an IPv4 address, as a number.
+#[inline]
+fn v4_mapped(address: Ipv4Addr) -> u128 {
+    0xFFFF << 32 | u128::from(address.to_bits())
 }
 
 fn ipv6(head: &[u8], l3: usize, frame_len: usize) -> Result<Lower, FrameError> {
@@ -108,8 +116,8 @@ fn ipv6_header(head: &[u8], l3: usize) -> Result<Ipv6Header, FrameError> {
 fn ipv6_like(network: Network, header: &Ipv6Header, transport_len: usize) -> Lower {
     Lower {
         network,
-        src: Gid::from(header.src),
-        dst: Gid::from(header.dst),
+        src: header.src.to_bits(),
+        dst: header.dst.to_bits(),
         traffic_class: header.traffic_class,
         flow_label: header.flow_label,
         hop_limit: header.hop_limit,

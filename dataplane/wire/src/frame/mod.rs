@@ -89,6 +89,7 @@ impl Frame {
     ///
     /// Errors name the first check that fails, in the order of the facts: Ethernet, IP, UDP, opcode, lengths, TVer,
     /// destination QP.
+    #[inline(always)]
     pub fn parse(head: &[u8], frame_len: usize) -> Result<Frame, FrameError> {
         let ethernet = EthernetHeader::parse(head).ok_or(FrameError::Truncated)?;
         let lower = Lower::parse(head, ethernet.len(), ethernet.ethertype, frame_len)?;
@@ -114,8 +115,8 @@ impl Frame {
             smac: ethernet.smac,
             vlan: ethernet.vlan,
             network: lower.network,
-            src: lower.src,
-            dst: lower.dst,
+            src: Gid(lower.src.to_be_bytes()),
+            dst: Gid(lower.dst.to_be_bytes()),
             traffic_class: lower.traffic_class,
             flow_label: lower.flow_label,
             hop_limit: lower.hop_limit,

@@ -43,11 +43,9 @@ impl Reth {
     /// Its bytes.
     #[inline]
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
-        let mut bytes = [0; Self::LEN];
-        bytes[..8].copy_from_slice(&self.va.to_be_bytes());
-        bytes[8..12].copy_from_slice(&self.rkey.value().to_be_bytes());
-        bytes[12..].copy_from_slice(&self.dma_len.to_be_bytes());
-        bytes
+        // One number, so that it is written in eights.
+        let low = u64::from(self.rkey.value()) << 32 | u64::from(self.dma_len);
+        (u128::from(self.va) << 64 | u128::from(low)).to_be_bytes()
     }
 }
 slice_forms!(Reth, Reth);

@@ -45,6 +45,9 @@ impl Ipv4Header {
     #[inline]
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let address = |at: usize| {
+            Ipv4Addr::from_bits(u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+        };
         let fragment = word(6);
         Ipv4Header {
             tos: bytes[1],
@@ -56,8 +59,8 @@ impl Ipv4Header {
             ttl: bytes[8],
             protocol: bytes[9],
             checksum: word(10),
-            src: Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]),
-            dst: Ipv4Addr::new(bytes[16], bytes[17], bytes[18], bytes[19]),
+            src: address(12),
+            dst: address(16),
         }
     }
 
@@ -122,7 +125,7 @@ impl Ipv6Header {
         let address = |at: usize| {
             let mut octets = [0; 16];
             octets.copy_from_slice(&bytes[at..at + 16]);
-            Ipv6Addr::from(octets)
+            Ipv6Addr::from_bits(u128::from_be_bytes(octets))
         };
         Ipv6Header {
             traffic_class: (first >> 20) as u8,

@@ -23,8 +23,8 @@ impl Gid {
 
     /// The GID of an IPv4 address.
     pub const fn from_v4(octets: [u8; 4]) -> Gid {
-        let [a, b, c, d] = octets;
-        Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d])
+        // One number, not sixteen: packets are parsed by this.
+        Gid((0xFFFF << 32 | u32::from_be_bytes(octets) as u128).to_be_bytes())
     }
 
     /// The default GID of a port: fe80::/64 and the MAC's EUI-64 (FF:FE in the middle, universal/local bit flipped).
@@ -88,12 +88,14 @@ impl Gid {
 }
 
 impl From<Ipv4Addr> for Gid {
+    #[inline]
     fn from(address: Ipv4Addr) -> Self {
         Gid::from_v4(address.octets())
     }
 }
 
 impl From<Ipv6Addr> for Gid {
+    #[inline]
     fn from(address: Ipv6Addr) -> Self {
         Gid(address.octets())
     }

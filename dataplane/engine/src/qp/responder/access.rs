@@ -8,40 +8,12 @@ use crate::packet::RxPacket;
 use crate::placement::{FlushLevel, Placement};
 use crate::qp::load::ATOMIC_LEN;
 use crate::qp::{Ctx, Qp};
-use wire::{AtomicEth, Ieth, Operation, Reth};
-
-/// What a request is executed on.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target {
-    /// The receive under way.
-    Receive,
-    /// Where a WRITE's payload goes; none when the message is empty.
-    Write(Option<Span>),
-    /// What a READ asks for.
-    Read(Reth),
-    /// The eight bytes of an atomic, and its operands.
-    Atomic(Span, AtomicEth),
-    /// The eight bytes of an ATOMIC WRITE.
-    AtomicWrite(Span),
-    /// What a FLUSH is about, and how far it goes.
-    Flush(Extent, Placement),
-}
-
-pub(super) fn check<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
-    match packet.frame.info.operation.base() {
-        Operation::Send => invalidate(qp, ctx, packet).map(|()| Target::Receive),
-        Operation::Write => write(qp, ctx).map(Target::Write),
-        Operation::ReadRequest => read(qp, ctx, packet).map(Target::Read),
-        Operation::CompareSwap | Operation::FetchAdd => atomic(qp, ctx, packet),
-        Operation::AtomicWrite => atomic_write(qp, ctx, packet),
-        Operation::Flush => flush(qp, ctx, packet),
-        _ => Err(Fault::OpcodeUnsupported),
-    }
-}
+use wire::{AtomicEth, Ieth, Reth};
 
 /// The rest of the message, at every packet: a key that is invalidated under way stops the WRITE there. A
 /// WRITE of no bytes has no key to check (IBA C9-88).
-fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
+#[inline]
+pub(super) fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
     let write = &qp.resp.write;
     if write.left() == 0 {
         return Ok(None);
@@ -53,7 +25,7 @@ fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
 
 /// The whole range of a READ. Each response looks again, see `respond.rs`. A READ of no bytes has no key to
 /// check (IBA C9-88).
-fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Reth, Fault> {
+pub(super) fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Reth, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     if reth.dma_len > 0 {
         ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, reth.dma_len, Access::REMOTE_READ)?;
@@ -61,21 +33,35 @@ fn read<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<R
     Ok(reth)
 }
 
-fn atomic<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+/// The eight bytes of an atomic, and its operands.
+pub(super) fn atomic<M: Memory>(
+    qp: &Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+) -> Result<(Span, AtomicEth), Fault> {
     let eth = packet.frame.ext::<AtomicEth>(packet.head).ok_or(Fault::PacketLength)?;
     let span = ctx.keys.remote(eth.rkey, qp.key_user(), eth.va, ATOMIC_LEN, Access::REMOTE_ATOMIC)?;
-    Ok(Target::Atomic(span, eth))
+    Ok((span, eth))
 }
 
-fn atomic_write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+/// The eight bytes of an ATOMIC WRITE.
+pub(super) fn atomic_write<M: Memory>(
+    qp: &Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+) -> Result<Span, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     let right = operation::ATOMIC_WRITE_RIGHT;
-    Ok(Target::AtomicWrite(ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, ATOMIC_LEN, right)?))
+    Ok(ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, ATOMIC_LEN, right)?)
 }
 
 /// A range has to be inside of what the key grants, and needs the key even without bytes: that nothing is checked then is said
 /// of READ and WRITE only (IBA C9-88).
-fn flush<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<Target, Fault> {
+pub(super) fn flush<M: Memory>(
+    qp: &Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+) -> Result<(Extent, Placement), Fault> {
     let (placement, level) = operation::flush(packet)?;
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     let rights = placement.rights();
@@ -83,12 +69,12 @@ fn flush<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<
         FlushLevel::Range => ctx.keys.remote(reth.rkey, qp.key_user(), reth.va, reth.dma_len, rights)?.into(),
         FlushLevel::Region => ctx.keys.whole(reth.rkey, qp.key_user(), rights)?,
     };
-    Ok(Target::Flush(extent, placement))
+    Ok((extent, placement))
 }
 
 /// SEND with Invalidate takes the key away before its data is placed: a message that is refused places
 /// nothing, and the receive's own memory is resolved already.
-fn invalidate<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+pub(super) fn invalidate<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     match packet.frame.ext::<Ieth>(packet.head) {
         Some(ieth) => ctx.keys.invalidate(ieth.rkey, qp.key_user()).map_err(|_| Fault::InvalidateRefused),
         None => Ok(()),

@@ -1,7 +1,6 @@
 //! Execute, complete, acknowledge: the last stages of a request that passed all checks.
 
-use super::access::Target;
-use super::write;
+use super::{access, write};
 use crate::counters::Counter;
 use crate::fault::Fault;
 use crate::memory::{Extent, Memory, PersistError, RegionGone};
@@ -11,59 +10,81 @@ use crate::qp::{Ctx, Qp};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use wire::{Ieth, ImmDt, Operation, Reply, packets};
 
-/// Does what the request asks and tells how many PSNs it has. Fails only when memory was deregistered since
-/// the checks, or cannot persist what it should.
+/// Does what the request asks, once its keys allow it (`access.rs`), and tells how many PSNs it has. What a key gives is used on the
+/// spot: no larger value goes from stage to stage. Fails after the check of the key only when memory was deregistered since, or cannot
+/// persist what it should.
 pub(super) fn execute<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
     packet: &RxPacket<'_>,
-    target: Target,
 ) -> Result<u32, Fault> {
-    let info = packet.frame.info;
-    match target {
-        Target::Receive => {
-            let placed = qp.resp.receive.place(ctx.memory, &packet.payload);
-            placed.map_err(|RegionGone| Fault::ReceiveUnusable)?;
-            count_beginning(qp, packet, Counter::RxSendRequests);
-        }
-        Target::Write(span) => {
-            if let Some(span) = span {
-                write::place(ctx.memory, span, &packet.payload).map_err(|RegionGone| Fault::RemoteAccess)?;
-            }
-            qp.resp.write.placed(packet.frame.payload_len() as u32);
-            count_beginning(qp, packet, Counter::RxWriteRequests);
-        }
-        Target::Read(reth) => {
-            let count = packets(reth.dma_len, qp.attr.path_mtu);
-            qp.resp.slots.push_read(info.opcode, qp.resp.expected, count, reth, qp.pd);
-            qp.counters.count(Counter::RxReadRequests);
-            // rocev2 facts, transport 7: a READ has as many PSNs as responses.
-            return Ok(count);
-        }
-        Target::Atomic(at, eth) => {
-            let original = if info.operation == Operation::CompareSwap {
-                ctx.memory.compare_swap(at, eth.compare, eth.swap_or_add)
-            } else {
-                ctx.memory.fetch_add(at, eth.swap_or_add)
-            };
-            let original = original.map_err(|RegionGone| Fault::RemoteAccess)?;
-            qp.resp.slots.push_atomic(info.opcode, qp.resp.expected, original);
-            qp.counters.count(Counter::RxAtomicRequests);
-        }
-        Target::AtomicWrite(at) => {
-            // rocev2 facts, wire 6 [1: rxe]: the bytes as they came, unlike an atomic's operands.
-            let stored = ctx.memory.store(at, eight(&packet.payload));
-            stored.map_err(|RegionGone| Fault::RemoteAccess)?;
-            qp.resp.slots.push_done(info.opcode, qp.resp.expected);
-            qp.counters.count(Counter::RxAtomicWriteRequests);
-        }
-        Target::Flush(extent, placement) => {
-            // Whatever came before it is in memory already: requests are executed one after the other.
-            flush(ctx.memory, extent, placement)?;
-            qp.resp.slots.push_done(info.opcode, qp.resp.expected);
-            qp.counters.count(Counter::RxFlushRequests);
-        }
+    match packet.frame.info.operation.base() {
+        Operation::Send => send(qp, ctx, packet),
+        Operation::Write => write(qp, ctx, packet),
+        Operation::ReadRequest => read(qp, ctx, packet),
+        Operation::CompareSwap | Operation::FetchAdd => atomic(qp, ctx, packet),
+        Operation::AtomicWrite => atomic_write(qp, ctx, packet),
+        Operation::Flush => flush(qp, ctx, packet),
+        _ => Err(Fault::OpcodeUnsupported),
     }
+}
+
+fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    access::invalidate(qp, ctx, packet)?;
+    let placed = qp.resp.receive.place(ctx.memory, &packet.payload);
+    placed.map_err(|RegionGone| Fault::ReceiveUnusable)?;
+    count_beginning(qp, packet, Counter::RxSendRequests);
+    Ok(1)
+}
+
+fn write<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    if let Some(span) = access::write(qp, ctx)? {
+        write::place(ctx.memory, span, &packet.payload).map_err(|RegionGone| Fault::RemoteAccess)?;
+    }
+    qp.resp.write.placed(packet.frame.payload_len() as u32);
+    count_beginning(qp, packet, Counter::RxWriteRequests);
+    Ok(1)
+}
+
+fn read<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    let reth = access::read(qp, ctx, packet)?;
+    let count = packets(reth.dma_len, qp.attr.path_mtu);
+    qp.resp.slots.push_read(packet.frame.info.opcode, qp.resp.expected, count, reth, qp.pd);
+    qp.counters.count(Counter::RxReadRequests);
+    // rocev2 facts, transport 7: a READ has as many PSNs as responses.
+    Ok(count)
+}
+
+fn atomic<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    let (at, eth) = access::atomic(qp, ctx, packet)?;
+    let info = packet.frame.info;
+    let original = if info.operation == Operation::CompareSwap {
+        ctx.memory.compare_swap(at, eth.compare, eth.swap_or_add)
+    } else {
+        ctx.memory.fetch_add(at, eth.swap_or_add)
+    };
+    let original = original.map_err(|RegionGone| Fault::RemoteAccess)?;
+    qp.resp.slots.push_atomic(info.opcode, qp.resp.expected, original);
+    qp.counters.count(Counter::RxAtomicRequests);
+    Ok(1)
+}
+
+fn atomic_write<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    let at = access::atomic_write(qp, ctx, packet)?;
+    // rocev2 facts, wire 6 [1: rxe]: the bytes as they came, unlike an atomic's operands.
+    let stored = ctx.memory.store(at, eight(&packet.payload));
+    stored.map_err(|RegionGone| Fault::RemoteAccess)?;
+    qp.resp.slots.push_done(packet.frame.info.opcode, qp.resp.expected);
+    qp.counters.count(Counter::RxAtomicWriteRequests);
+    Ok(1)
+}
+
+fn flush<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    let (extent, placement) = access::flush(qp, ctx, packet)?;
+    // Whatever came before it is in memory already: requests are executed one after the other.
+    make_last(ctx.memory, extent, placement)?;
+    qp.resp.slots.push_done(packet.frame.info.opcode, qp.resp.expected);
+    qp.counters.count(Counter::RxFlushRequests);
     Ok(1)
 }
 
@@ -76,7 +97,7 @@ fn eight(payload: &Payload<'_>) -> [u8; 8] {
     bytes
 }
 
-fn flush<M: Memory>(memory: &M, what: Extent, placement: Placement) -> Result<(), Fault> {
+fn make_last<M: Memory>(memory: &M, what: Extent, placement: Placement) -> Result<(), Fault> {
     if placement.contains(Placement::PERSISTENT) {
         memory.persist(what).map_err(|why| match why {
             // A right that the memory cannot keep is none.

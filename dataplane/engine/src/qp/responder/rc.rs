@@ -1,7 +1,7 @@
 //! RC: every request is executed once, in PSN order, and answered.
 
 use super::sequence::Place;
-use super::{access, duplicate, execute, length, operation, refuse, resources, sequence, xrc};
+use super::{duplicate, execute, length, operation, refuse, resources, sequence, xrc};
 use crate::counters::DropReason;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -34,8 +34,7 @@ fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> R
     xrc::select(qp, ctx, packet)?;
     resources::take(qp, ctx, packet)?;
     length::check(qp, packet)?;
-    let target = access::check(qp, ctx, packet)?;
-    let psns = execute::execute(qp, ctx, packet, target)?;
+    let psns = execute::execute(qp, ctx, packet)?;
     execute::advance(qp, packet, psns);
     execute::complete(qp, ctx, packet);
     execute::acknowledge(qp, packet);

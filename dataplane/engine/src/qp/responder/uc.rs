@@ -4,7 +4,7 @@
 //! receive it had taken waits for the next SEND, or completes in error when it is an SRQ's.
 
 use super::refuse::{self, refuse};
-use super::{access, execute, length, operation, resources, sequence};
+use super::{execute, length, operation, resources, sequence};
 use crate::counters::Counter;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -27,8 +27,7 @@ fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> R
     operation::allowed(qp, packet)?;
     resources::take(qp, ctx, packet)?;
     length::check(qp, packet)?;
-    let target = access::check(qp, ctx, packet)?;
-    let psns = execute::execute(qp, ctx, packet, target)?;
+    let psns = execute::execute(qp, ctx, packet)?;
     execute::advance(qp, packet, psns);
     execute::complete(qp, ctx, packet);
     Ok(())
