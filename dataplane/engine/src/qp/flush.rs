@@ -4,7 +4,7 @@ use super::{Ctx, Qp, QpState};
 use crate::event::EventKind;
 use crate::memory::Memory;
 use crate::status::{Cqe, WcOpcode, WcStatus};
-use crate::wr::{RecvWr, SendOp};
+use crate::wr::SendOp;
 
 /// The QP goes to ERROR: everything in flight and posted is flushed, in queue order. Does nothing in ERROR.
 pub(crate) fn enter_error<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
@@ -15,7 +15,7 @@ pub(crate) fn enter_error<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
     qp.set_state(QpState::Err);
     flush_started(qp, ctx);
     if let Some(current) = qp.resp.take_current_receive() {
-        flush_receive(qp, ctx, &current);
+        flush_receive(qp, ctx, current);
     }
     flush_posted(qp, ctx);
     if qp.shared.rq().is_shared() {
@@ -49,8 +49,9 @@ pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
         qp.push_send_cqe(ctx, cqe);
     }
     if qp.state == QpState::Err {
-        while let Some(wr) = qp.shared.rq().pop() {
-            flush_receive(qp, ctx, &wr);
+        qp.shared.rq().await_flush(true);
+        while let Some(wr_id) = qp.take_receive() {
+            flush_receive(qp, ctx, wr_id);
         }
     }
 }
@@ -73,6 +74,16 @@ fn end_oldest<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStatus) {
     qp.push_send_cqe(ctx, cqe);
 }
 
-fn flush_receive<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &RecvWr) {
-    qp.push_recv_cqe(ctx, Cqe::new(wr.wr_id, WcStatus::WrFlushErr, WcOpcode::Recv, qp.qpn));
+impl Qp {
+    /// Takes the oldest receive of the QP's own, to flush or forget it: its `wr_id`.
+    pub(super) fn take_receive(&mut self) -> Option<u64> {
+        let rq = self.rq.as_mut()?;
+        let wr_id = rq.take()?.wr_id;
+        rq.release(1);
+        Some(wr_id)
+    }
+}
+
+fn flush_receive<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr_id: u64) {
+    qp.push_recv_cqe(ctx, Cqe::new(wr_id, WcStatus::WrFlushErr, WcOpcode::Recv, qp.qpn));
 }

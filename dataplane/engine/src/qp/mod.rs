@@ -36,6 +36,7 @@ use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, NumberMap, PdId};
 use crate::packet::{PacketSink, RxPacket};
 use crate::queue::{CompletionQueue, Posted, QpShared, RecvQueue};
+use crate::wr::RecvWr;
 use requester::Requester;
 use responder::Responder;
 use ring::Taker;
@@ -102,6 +103,8 @@ pub struct Qp {
     pub(crate) shared: Arc<QpShared>,
     /// Where its send requests come from.
     pub(crate) sq: Taker<Posted>,
+    /// Where its receives come from, unless that is an SRQ.
+    pub(crate) rq: Option<Taker<RecvWr>>,
     pub(crate) qpn: Qpn,
     pub(crate) qp_type: QpType,
     pub(crate) pd: PdId,
@@ -133,6 +136,7 @@ impl Qp {
     pub(crate) fn new(init: QpInit) -> Option<Self> {
         Some(Qp {
             sq: init.shared.sq().taker()?,
+            rq: init.shared.rq().taker(),
             qpn: init.shared.qpn(),
             qp_type: init.shared.qp_type(),
             req: Requester::new(init.shared.sq().depth()),

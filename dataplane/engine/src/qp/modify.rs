@@ -55,7 +55,8 @@ impl Qp {
         // First the state, so that nobody posts behind what is thrown away.
         self.set_state(QpState::Reset);
         discard(&mut self.sq);
-        while self.shared.rq().pop().is_some() {}
+        while self.take_receive().is_some() {}
+        self.shared.rq().await_flush(false);
         self.req.reset(Psn::new(0));
         self.resp.reset(Psn::new(0), 0);
         self.attr = QpAttr::default();

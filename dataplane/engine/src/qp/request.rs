@@ -137,9 +137,7 @@ fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: 
         dma_len: wqe.len - skip,
     };
     match &wqe.op {
-        SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => {
-            ext.push(reth(remote, 0))
-        }
+        SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => ext.push(reth(remote, 0)),
         // rocev2 facts, transport 9: a READ may start again in the middle, with address and length moved on.
         SendOp::Read(remote) => ext.push(reth(remote, packet * mtu.bytes())),
         SendOp::CompareSwap { remote, compare, swap } => {

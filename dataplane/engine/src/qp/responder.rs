@@ -28,7 +28,6 @@ use super::slots::Slots;
 use super::{Ctx, Qp, QpType};
 use crate::memory::Memory;
 use crate::packet::RxPacket;
-use crate::wr::RecvWr;
 use receive::Receive;
 use wire::{Msn, OpcodeInfo, Psn, Srqn};
 use write::WriteProgress;
@@ -85,10 +84,10 @@ impl Responder {
         self.slots.has_pending() || self.outbox.has_any()
     }
 
-    /// The receive that a message has taken and not completed: the oldest of all receives of the QP. Its
+    /// The receive that a message has taken and not completed, by its `wr_id`: the oldest of all receives of the QP. Its
     /// message goes on nowhere, as the QP is going to ERROR.
-    pub fn take_current_receive(&mut self) -> Option<RecvWr> {
-        self.receive.give()
+    pub fn take_current_receive(&mut self) -> Option<u64> {
+        self.receive.release()
     }
 
     /// Drops all that waits to be sent (the QP left the states in which it answers).

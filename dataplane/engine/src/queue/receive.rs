@@ -1,11 +1,16 @@
 //! The receive queue, of one QP or shared (SRQ, XRC SRQ).
+//!
+//! A QP's own receives lie in a ring that only its engine takes from. Those of an SRQ are taken by QPs on several workers, and go
+//! through a queue that moves them.
 
 use super::level::Level;
 use super::{CompletionQueue, PostError};
 use crate::event::{EventKind, EventQueue, EventSource};
 use crate::mr::PdId;
 use crate::wr::RecvWr;
+use arrayvec::ArrayVec;
 use crossbeam_queue::ArrayQueue;
+use ring::{Ring, Taker};
 use std::sync::Arc;
 use wire::Srqn;
 
@@ -16,9 +21,18 @@ pub struct XrcdId(pub u32);
 /// Posted receives, taken by responders in order.
 #[derive(Debug)]
 pub struct RecvQueue {
-    ring: ArrayQueue<RecvWr>,
+    posted: Receives,
     max_sge: usize,
     owner: Owner,
+}
+
+/// Where receives lie.
+#[derive(Debug)]
+enum Receives {
+    /// One QP's. The ring's bell is always rung, but in ERROR: see [`RecvQueue::await_flush`].
+    Own(Arc<Ring<RecvWr>>),
+    /// Those of many, or of nobody.
+    Common(Box<ArrayQueue<RecvWr>>),
 }
 
 /// Whose receives these are.
@@ -78,7 +92,15 @@ impl RecvQueue {
     }
 
     fn of(owner: Owner, depth: u32, max_sge: usize) -> Self {
-        RecvQueue { ring: ArrayQueue::new((depth as usize).max(1)), max_sge, owner }
+        let posted = match owner {
+            Owner::Qp => {
+                let ring = Ring::new(depth, || RecvWr { wr_id: 0, sges: ArrayVec::new() });
+                ring.ring();
+                Receives::Own(Arc::new(ring))
+            }
+            _ => Receives::Common(Box::new(ArrayQueue::new((depth as usize).max(1)))),
+        };
+        RecvQueue { posted, max_sge, owner }
     }
 
     /// The SRQ's id when it is one.
@@ -145,8 +167,11 @@ impl RecvQueue {
 
     /// Receives that fit.
     pub fn depth(&self) -> u32 {
-        // Made from a `u32`.
-        self.ring.capacity() as u32
+        match &self.posted {
+            Receives::Own(ring) => ring.depth(),
+            // Made from a `u32`.
+            Receives::Common(queue) => queue.capacity() as u32,
+        }
     }
 
     /// SRQ: one event [`SrqLimitReached`](EventKind::SrqLimitReached) when a message leaves fewer receives than `limit`, or finds
@@ -165,31 +190,67 @@ impl RecvQueue {
         }
     }
 
+    /// The engine's side of a QP's own queue; `None` while there is one already, and of any other queue.
+    pub fn taker(&self) -> Option<Taker<RecvWr>> {
+        match &self.posted {
+            Receives::Own(ring) => Taker::new(ring),
+            Receives::Common(_) => None,
+        }
+    }
+
+    /// In ERROR, before the queue is emptied: whoever posts later is told that somebody has to flush it. Out of ERROR nobody is.
+    pub(crate) fn await_flush(&self, awaited: bool) {
+        match &self.posted {
+            Receives::Own(ring) if awaited => ring.answer(),
+            Receives::Own(ring) => drop(ring.ring()),
+            Receives::Common(_) => {}
+        }
+    }
+
     /// Posts a receive: to an SRQ, whoever uses it; to a QP's queue by [`QpShared::post_recv`](super::QpShared::post_recv), which looks
     /// at the QP's state first.
     pub fn post(&self, wr: RecvWr) -> Result<(), PostError> {
+        self.put(&wr).map(|_| ())
+    }
+
+    /// [`post`](Self::post); true when the QP is in ERROR, so that somebody has to flush the receive.
+    #[inline]
+    pub(crate) fn put(&self, wr: &RecvWr) -> Result<bool, PostError> {
         let (got, max) = (wr.sges.len(), self.max_sge);
         if got > max {
             return Err(PostError::TooManySges { got, max });
         }
-        self.push(wr).map_err(|_| PostError::Full)
+        self.push(wr).ok_or(PostError::Full)
     }
 
-    /// Adds a receive; gives it back when the queue is full.
-    #[expect(
-        clippy::result_large_err,
-        reason = "the receive itself: boxing it would cost every full queue an allocation"
-    )]
-    pub fn push(&self, wr: RecvWr) -> Result<(), RecvWr> {
-        match &self.owner {
-            Owner::Shared { level, .. } if !level.reserve(self.depth()) => Err(wr),
-            _ => self.ring.push(wr),
+    /// Adds a receive; `None` when the queue is full, and true when somebody has to flush it.
+    #[inline]
+    fn push(&self, wr: &RecvWr) -> Option<bool> {
+        match &self.posted {
+            Receives::Own(ring) => {
+                let mut posting = ring.post();
+                let place = posting.place()?;
+                place.wr_id = wr.wr_id;
+                // No more of its room than it has taken.
+                place.sges.clear();
+                place.sges.extend(wr.sges.iter().copied());
+                Some(posting.publish())
+            }
+            Receives::Common(queue) => {
+                if let Owner::Shared { level, .. } = &self.owner
+                    && !level.reserve(self.depth())
+                {
+                    return None;
+                }
+                queue.push(wr.clone()).ok().map(|()| false)
+            }
         }
     }
 
-    /// Takes the oldest receive (the engine's side), and says so if an SRQ's limit is reached by that.
+    /// Takes the oldest receive of an SRQ (the engine's side), and says so if its limit is reached by that.
     pub fn take(&self, events: &EventQueue) -> Option<RecvWr> {
-        let wr = self.ring.pop();
+        let Receives::Common(queue) = &self.posted else { return None };
+        let wr = queue.pop();
         if let Owner::Shared { id, level, .. } = &self.owner {
             let reached = if wr.is_some() { level.taken() } else { level.wanted() };
             if reached {
@@ -199,19 +260,12 @@ impl RecvQueue {
         wr
     }
 
-    /// Takes the oldest receive of a QP's own queue, to flush or forget it. Those of an SRQ belong to others too and stay.
-    pub fn pop(&self) -> Option<RecvWr> {
-        match self.owner {
-            Owner::Qp => self.ring.pop(),
-            _ => None,
-        }
-    }
-
     /// Receives waiting.
     pub fn len(&self) -> usize {
-        match &self.owner {
-            Owner::Shared { level, .. } => level.posted() as usize,
-            _ => self.ring.len(),
+        match (&self.owner, &self.posted) {
+            (Owner::Shared { level, .. }, _) => level.posted() as usize,
+            (_, Receives::Own(ring)) => ring.waiting() as usize,
+            (_, Receives::Common(queue)) => queue.len(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, WrData};
 use arrayvec::ArrayVec;
 use ring::{Ring, Taker};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use wire::{Qpn, Srqn};
 
 /// Why a post was refused. Nothing was posted.
@@ -201,9 +201,6 @@ impl QpShared {
 
     pub(crate) fn set_state(&self, state: QpState) {
         self.state.store(state as u8, Ordering::Release);
-        // Pairs with the fence of `post_recv`: whoever empties the queues after this misses no receive whose poster did
-        // not see the new state.
-        fence(Ordering::SeqCst);
     }
 
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
@@ -235,6 +232,7 @@ impl QpShared {
 
     /// Posts a receive. The result is as for [`post_send`](Self::post_send); a doorbell is needed only in ERR, where
     /// the engine flushes the request.
+    #[inline]
     pub fn post_recv(&self, wr: RecvWr) -> Result<bool, PostError> {
         let state = self.state();
         if let Some(why) = self.rq.refusal() {
@@ -243,11 +241,8 @@ impl QpShared {
         if state == QpState::Reset {
             return Err(PostError::State(state));
         }
-        self.rq.post(wr)?;
-        // The state is read again, and not before the push: a move to ERR after the first look must still flush this
-        // request.
-        fence(Ordering::SeqCst);
-        Ok(self.state() == QpState::Err && self.ring())
+        // What comes too late for a flush of the queue, whatever the state was a moment ago, is told of by the queue itself.
+        Ok(self.rq.put(&wr)? && self.ring())
     }
 
     fn check_send(&self, wr: &SendWr) -> Result<(), PostError> {

@@ -67,7 +67,7 @@ fn reset_throws_posted_work_away_without_completions() {
 #[test]
 fn reset_and_destroy_leave_a_shared_receive_queue_alone() {
     let srq = Arc::new(RecvQueue::shared(5, PdId(1), 16, 4));
-    srq.push(recv(1)).unwrap();
+    srq.post(recv(1)).unwrap();
     let mut one = One::with_rq(QpType::Rc, srq.clone());
     one.raise_to(QpState::Rts);
     one.go(QpState::Reset).unwrap();

@@ -114,9 +114,10 @@ fn requests_in_flight_occupy_their_places() {
 fn a_queue_has_room_for_at_least_one() {
     let (sq, rq) = (SendQueue::new(0, 1, 0), RecvQueue::new(0, 1));
     assert_eq!(sq.depth(), 1);
-    assert!(rq.push(recv(1)).is_ok());
-    assert_eq!(rq.push(recv(2)).unwrap_err().wr_id, 2, "given back");
-    assert_eq!(rq.pop().map(|wr| wr.wr_id), Some(1));
+    assert!(rq.post(recv(1)).is_ok());
+    assert_eq!(rq.post(recv(2)), Err(PostError::Full));
+    let mut taker = rq.taker().expect("nobody takes yet");
+    assert_eq!(taker.take().map(|wr| wr.wr_id), Some(1));
     assert!(rq.is_empty());
 }
 
@@ -175,13 +176,14 @@ fn no_doorbell_is_lost_between_threads() {
             let (ring, shared, rq) = (bell.0.clone(), &shared, &rq);
             scope.spawn(move || {
                 for wr_id in 0..EACH {
-                    rq.push(recv(wr_id)).expect("room");
+                    rq.post(recv(wr_id)).expect("room");
                     if shared.ring() {
                         ring.send(()).expect("the worker waits");
                     }
                 }
             });
         }
+        let mut taker = rq.taker().expect("nobody takes yet");
         let mut taken = 0;
         while taken < 2 * EACH {
             let timeout = std::time::Duration::from_secs(20);
@@ -189,9 +191,45 @@ fn no_doorbell_is_lost_between_threads() {
                 .recv_timeout(timeout)
                 .unwrap_or_else(|_| panic!("{taken} taken, {} wait, no bell", rq.len()));
             shared.answer();
-            while rq.pop().is_some() {
+            while taker.take().is_some() {
                 taken += 1;
             }
         }
     });
+}
+
+/// Receives that are posted while the QP goes to ERROR are all flushed: by the move itself, or because their poster is told to ring.
+#[test]
+fn no_receive_is_lost_between_its_poster_and_a_flush() {
+    const ROUNDS: u64 = if cfg!(miri) { 3 } else { 300 };
+    const EACH: u64 = 8;
+    for round in 0..ROUNDS {
+        let mut one = One::in_state(QpType::Rc, QpState::Rts);
+        let (shared, cq) = (Arc::clone(&one.shared), Arc::clone(&one.cq));
+        let mut flushed = 0;
+        std::thread::scope(|scope| {
+            let (ring, bell) = std::sync::mpsc::channel();
+            for _ in 0..2 {
+                let (ring, shared) = (ring.clone(), &shared);
+                scope.spawn(move || {
+                    for wr_id in 0..EACH {
+                        if shared.post_recv(recv(wr_id)).expect("there is room") {
+                            ring.send(()).expect("the worker waits");
+                        }
+                    }
+                });
+            }
+            drop(ring);
+            (0..round % 8).for_each(|_| std::thread::yield_now());
+            one.go(QpState::Err).expect("legal");
+            flushed += std::iter::from_fn(|| cq.poll()).count();
+            // Ends when the posters are gone and all bells were heard.
+            while bell.recv().is_ok() {
+                shared.answer();
+                one.engine.on_doorbell(0, QPN);
+                flushed += std::iter::from_fn(|| cq.poll()).count();
+            }
+        });
+        assert_eq!((flushed as u64, shared.rq().len()), (2 * EACH, 0), "round {round}");
+    }
 }

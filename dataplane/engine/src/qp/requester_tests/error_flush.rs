@@ -69,7 +69,7 @@ fn no_timer_runs_in_error() {
 #[test]
 fn receives_of_an_srq_stay_and_an_event_tells_the_end() {
     let srq = Arc::new(RecvQueue::shared(7, PD, 8, 1));
-    srq.push(crate::RecvWr { wr_id: 1, sges: Default::default() }).unwrap();
+    srq.post(crate::RecvWr { wr_id: 1, sges: Default::default() }).unwrap();
     let mut own = Own::new(HeapMemory::default(), false, Arc::clone(&srq));
     own.modify(&attributes(), QpState::Init);
     own.modify(&attributes(), QpState::Err);

@@ -13,11 +13,7 @@ use wire::{Ieth, ImmDt, Operation, Reply, packets};
 /// Does what the request asks, once its keys allow it (`access.rs`), and tells how many PSNs it has. What a key gives is used on the
 /// spot: no larger value goes from stage to stage. Fails after the check of the key only when memory was deregistered since, or cannot
 /// persist what it should.
-pub(super) fn execute<M: Memory>(
-    qp: &mut Qp,
-    ctx: &Ctx<'_, M>,
-    packet: &RxPacket<'_>,
-) -> Result<u32, Fault> {
+pub(super) fn execute<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
     match packet.frame.info.operation.base() {
         Operation::Send => send(qp, ctx, packet),
         Operation::Write => write(qp, ctx, packet),

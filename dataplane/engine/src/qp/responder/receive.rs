@@ -9,13 +9,15 @@ use crate::mr::{KeyFault, MrTable, PdId};
 use crate::packet::Payload;
 use crate::qp::Ctx;
 use crate::queue::RecvQueue;
-use crate::wr::RecvWr;
+use crate::wr::{RecvWr, Sge};
 use arrayvec::ArrayVec;
+use ring::Taker;
 
 /// A receive under way, or room for one.
 #[derive(Debug, Default)]
 pub(super) struct Receive {
-    wr: Option<RecvWr>,
+    /// Its `wr_id`, while there is one.
+    wr_id: Option<u64>,
     /// The SGEs that hold something, as spans.
     spans: ArrayVec<Span, MAX_SGE>,
     /// All SGEs could be resolved.
@@ -28,24 +30,40 @@ pub(super) struct Receive {
 }
 
 impl Receive {
-    /// Takes the oldest posted receive, or the one that a broken message has left (UC, UD), at its beginning.
-    pub fn take<M>(&mut self, queue: &RecvQueue, ctx: &Ctx<'_, M>, qp_pd: PdId) -> Result<(), Fault> {
-        if self.wr.is_none() {
-            self.wr = Some(queue.take(ctx.events).ok_or(Fault::NoReceive)?);
-            self.usable = self.resolve(ctx.keys, queue.pd(qp_pd)).is_ok();
+    /// Takes the oldest receive of the QP's own, or the one that a broken message has left (UC, UD), at its beginning.
+    pub fn take(&mut self, queue: &mut Taker<RecvWr>, keys: &MrTable, pd: PdId) -> Result<(), Fault> {
+        if self.wr_id.is_none() {
+            let wr = queue.take().ok_or(Fault::NoReceive)?;
+            self.wr_id = Some(wr.wr_id);
+            self.usable = self.resolve(&wr.sges, keys, pd).is_ok();
+            queue.release(1);
         }
-        self.filled = 0;
-        self.span = 0;
-        self.offset = 0;
+        self.rewind();
         Ok(())
     }
 
+    /// The same of an SRQ; its keys are those of its own PD.
+    pub fn take_shared<M>(&mut self, queue: &RecvQueue, ctx: &Ctx<'_, M>, qp_pd: PdId) -> Result<(), Fault> {
+        if self.wr_id.is_none() {
+            let wr = queue.take(ctx.events).ok_or(Fault::NoReceive)?;
+            self.wr_id = Some(wr.wr_id);
+            self.usable = self.resolve(&wr.sges, ctx.keys, queue.pd(qp_pd)).is_ok();
+        }
+        self.rewind();
+        Ok(())
+    }
+
+    fn rewind(&mut self) {
+        self.filled = 0;
+        self.span = 0;
+        self.offset = 0;
+    }
+
     /// The memory check of a receive: `LOCAL_WRITE`, on the PD of its queue. An SGE of no bytes touches nothing.
-    fn resolve(&mut self, keys: &MrTable, pd: PdId) -> Result<(), KeyFault> {
+    fn resolve(&mut self, sges: &[Sge], keys: &MrTable, pd: PdId) -> Result<(), KeyFault> {
         self.spans.clear();
         let mut capacity = 0u64;
-        let sges = self.wr.iter().flat_map(|wr| &wr.sges);
-        for sge in sges.filter(|sge| sge.len > 0) {
+        for sge in sges.iter().filter(|sge| sge.len > 0) {
             self.spans.push(keys.local(sge.lkey, pd, sge.addr, sge.len, Access::LOCAL_WRITE)?);
             capacity += u64::from(sge.len);
         }
@@ -69,16 +87,9 @@ impl Receive {
         self.capacity - self.filled
     }
 
-    /// The receive completes: its `wr_id`, if one was taken.
+    /// The receive completes, or is given away: its `wr_id`, if one was taken.
     pub fn release(&mut self) -> Option<u64> {
-        let wr_id = self.wr.as_ref().map(|wr| wr.wr_id);
-        self.wr = None;
-        wr_id
-    }
-
-    /// Gives the receive away, if one was taken.
-    pub fn give(&mut self) -> Option<RecvWr> {
-        self.wr.take()
+        self.wr_id.take()
     }
 
     /// Scatters a packet's payload. There is [`room`](Self::room) for it.

@@ -5,7 +5,6 @@ use crate::fault::{Answer, Fault};
 use crate::memory::Memory;
 use crate::qp::{Ctx, Qp, flush};
 use crate::status::{Cqe, WcOpcode};
-use crate::wr::RecvWr;
 use wire::Psn;
 
 /// A request at `psn` has a fault. A NAK goes out behind the responses before it (`respond.rs`), and takes
@@ -33,22 +32,22 @@ pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, 
 /// of its own.
 pub(super) fn abandon<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, fault: Fault) {
     if qp.shared.rq().is_shared()
-        && let Some(wr) = qp.resp.take_current_receive()
+        && let Some(wr_id) = qp.resp.take_current_receive()
     {
-        complete(qp, ctx, &wr, fault);
+        complete(qp, ctx, wr_id, fault);
     }
 }
 
 fn tell<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, fault: Fault) {
     let row = fault.row(qp.qp_type);
     match qp.resp.take_current_receive() {
-        Some(wr) => complete(qp, ctx, &wr, fault),
+        Some(wr_id) => complete(qp, ctx, wr_id, fault),
         None => ctx.events.raise(row.event, qp.source()),
     }
 }
 
-fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr: &RecvWr, fault: Fault) {
+fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, wr_id: u64, fault: Fault) {
     let status = fault.row(qp.qp_type).receive_status;
-    let cqe = Cqe { vendor_err: fault as u32, ..Cqe::new(wr.wr_id, status, WcOpcode::Recv, qp.qpn) };
+    let cqe = Cqe { vendor_err: fault as u32, ..Cqe::new(wr_id, status, WcOpcode::Recv, qp.qpn) };
     qp.push_recv_cqe(ctx, cqe);
 }

@@ -23,10 +23,20 @@ pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
         }
         _ if !info.takes_receive_wqe() => Ok(()),
         operation => {
-            let queue = xrc::queue(&qp.shared, ctx, qp.resp.srqn)?;
-            qp.resp.receive.take(queue, ctx, qp.pd)?;
+            receive(qp, ctx)?;
             // A WRITE with Immediate places nothing in the receive's own memory.
             if operation.base() == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
+        }
+    }
+}
+
+/// Takes a receive, unless a broken message has left one: of the QP's own, of its SRQ, or of the one that the request names.
+pub(super) fn receive<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Result<(), Fault> {
+    match &mut qp.rq {
+        Some(own) => qp.resp.receive.take(own, ctx.keys, qp.pd),
+        None => {
+            let queue = xrc::queue(&qp.shared, ctx, qp.resp.srqn)?;
+            qp.resp.receive.take_shared(queue, ctx, qp.pd)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! UD: single packets into receives that begin with the GRH area (rocev2 facts, transport section 20, wire
 //! section 11).
 
-use super::{length, refuse};
+use super::{length, refuse, resources};
 use crate::counters::Counter;
 use crate::fault::Fault;
 use crate::limits::UD_GRH_BYTES;
@@ -20,7 +20,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
 /// PSNs are not looked at. A receive that is too short for one datagram waits for the next.
 fn datagram<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     length::of_packet(qp, packet, qp.port_mtu)?;
-    qp.resp.receive.take(qp.shared.rq(), ctx, qp.pd)?;
+    resources::receive(qp, ctx)?;
     qp.resp.receive.usable()?;
     if UD_GRH_BYTES + packet.frame.payload_len() as u32 > qp.resp.receive.room() {
         return Err(Fault::ReceiveTooShort);
