@@ -10,11 +10,9 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::watch::Watch;
 use crate::verbs::Cq;
-use engine::{Nanos, WcOpcode};
+use engine::{Cqe, Nanos, WcOpcode};
 use std::time::Duration;
 
-/// Completions taken before the worker has its turn again.
-const BATCH: usize = 64;
 /// How long a receiver of an unreliable service waits for messages that are still under way.
 const STRAGGLERS_NS: Nanos = 50_000_000;
 /// How long it waits with a reliable one, where every message that was sent arrives.
@@ -29,6 +27,8 @@ pub(super) struct Bandwidth<'a> {
     pub duration: Option<Duration>,
     pub is_client: bool,
     pub reliable: bool,
+    /// Room for completions.
+    pub taken: Vec<Cqe>,
 }
 
 /// Where the end of a run stands.
@@ -41,6 +41,9 @@ struct Ending {
 }
 
 impl Bandwidth<'_> {
+    /// Completions taken before the worker has its turn again.
+    pub const BATCH: usize = 64;
+
     /// Runs to the end on both sides.
     pub fn run(mut self, drive: &mut Drive, watch: &mut Watch<'_>) -> Result<(Sent, Received), RunError> {
         let start = drive.now();
@@ -71,13 +74,10 @@ impl Bandwidth<'_> {
 
     #[inline]
     fn take_completions(&mut self, now: Nanos) -> Result<bool, RunError> {
-        for taken in 0..BATCH {
-            let Some(cqe) = self.cq.poll_one() else {
-                if let Some(sender) = &mut self.sender {
-                    sender.retry()?;
-                }
-                return Ok(taken > 0);
-            };
+        // Taken out and put back, so that its room is kept.
+        let mut taken = std::mem::take(&mut self.taken);
+        let count = self.cq.poll(&mut taken, Self::BATCH);
+        for cqe in taken.drain(..) {
             // An error does not tell what kind of request it was; then it ends the run whoever takes it.
             let is_receive = matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm);
             match (&mut self.sender, &mut self.receiver) {
@@ -87,7 +87,13 @@ impl Bandwidth<'_> {
                 (None, None) => {}
             }
         }
-        Ok(true)
+        self.taken = taken;
+        if count < Self::BATCH
+            && let Some(sender) = &mut self.sender
+        {
+            sender.retry()?;
+        }
+        Ok(count > 0)
     }
 
     /// Looks whether it is time to stop; true when both ends are done.

@@ -145,6 +145,7 @@ impl Run<'_> {
                 duration: params.duration(),
                 is_client,
                 reliable: params.transport.is_reliable(),
+                taken: Vec::with_capacity(Bandwidth::BATCH),
             };
             end.run(drive, &mut watch)?
         };

@@ -64,11 +64,10 @@ impl Cq {
         self.inner.queue.poll()
     }
 
-    /// Moves up to `most` completions to the end of `into`, and returns how many.
+    /// Moves up to `most` completions to the end of `into`, and returns how many: cheaper than one by one.
+    #[inline]
     pub fn poll(&self, into: &mut Vec<Cqe>, most: usize) -> usize {
-        let before = into.len();
-        into.extend(std::iter::from_fn(|| self.poll_one()).take(most));
-        into.len() - before
+        self.inner.queue.poll_into(into, most)
     }
 
     /// The oldest completion, waiting up to `timeout` for one. Where the caller drives the workers, this drives them.

@@ -85,20 +85,36 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
         return;
     }
     qp.sq.release(count);
-    let mut overflowed = 0;
-    for _ in 0..count {
-        let (qpn, all) = (qp.qpn, qp.sq_sig_all);
-        let wqe = qp.req.pop();
-        if (all || wqe.flags.contains(SendFlags::SIGNALED)) && !push(ctx, &qp.send_cq, success(wqe, qpn)) {
-            overflowed += 1;
-        }
-        // Lets go of an address handle or a region.
-        wqe.op = SendOp::Send;
+    let broken_before = qp.send_cq.is_overflowed();
+    let overflowed = pop_and_tell(qp, count);
+    if overflowed > 0 && !broken_before {
+        ctx.events.raise(EventKind::CqErr, EventSource::Cq(qp.send_cq.id()));
     }
     // Only now: the flush that follows must not find requests which are done.
     for _ in 0..overflowed {
         qp.on_cq_full(ctx);
     }
+}
+
+/// Completions of the oldest `count` requests, all at once: whoever polls finds them together, and what threads have to agree on is
+/// agreed on once. How many of them found no room.
+fn pop_and_tell(qp: &mut Qp, count: u32) -> u32 {
+    let Qp { req, send_cq, qpn, sq_sig_all, .. } = qp;
+    let mut overflowed = 0;
+    let mut completing = None;
+    for _ in 0..count {
+        let wqe = req.pop();
+        if *sq_sig_all || wqe.flags.contains(SendFlags::SIGNALED) {
+            let pushed = completing.get_or_insert_with(|| send_cq.complete()).push(success(wqe, *qpn));
+            overflowed += u32::from(pushed.is_err());
+        }
+        // Lets go of an address handle or a region.
+        wqe.op = SendOp::Send;
+    }
+    if let Some(completing) = completing {
+        completing.finish();
+    }
+    overflowed
 }
 
 fn success(wqe: &Wqe, qpn: wire::Qpn) -> Cqe {

@@ -54,8 +54,18 @@ impl CompletionQueue {
     }
 
     /// Takes the oldest completion.
+    #[inline]
     pub fn poll(&self) -> Option<Cqe> {
-        self.ring.pop()
+        // Most polls find nothing, and two loads see that; a pop of an empty ring costs a fence.
+        if self.ring.is_empty() { None } else { self.ring.pop() }
+    }
+
+    /// Moves up to `most` completions, the oldest first, to the end of `into`, and returns how many.
+    #[inline]
+    pub fn poll_into(&self, into: &mut Vec<Cqe>, most: usize) -> usize {
+        let before = into.len();
+        into.extend(std::iter::from_fn(|| self.poll()).take(most));
+        into.len() - before
     }
 
     /// Completions waiting.
@@ -88,18 +98,55 @@ impl CompletionQueue {
 
     /// Adds a completion (the engine's side).
     pub fn push(&self, cqe: Cqe) -> Result<(), CqFull> {
-        let rouses = cqe.solicited || !cqe.is_success();
-        if self.ring.push(cqe).is_err() {
-            self.overflowed.store(true, Ordering::Relaxed);
+        let mut completing = self.complete();
+        let pushed = completing.push(cqe);
+        completing.finish();
+        pushed
+    }
+
+    /// Adds several, which notify together when they are [finished](Completing::finish): what threads have to agree on for that is
+    /// agreed on once.
+    #[inline]
+    pub fn complete(&self) -> Completing<'_> {
+        Completing { queue: self, any: false, rouses: false }
+    }
+}
+
+/// Completions that are being added.
+#[derive(Debug)]
+#[must_use = "nobody is notified before they are finished"]
+pub struct Completing<'a> {
+    queue: &'a CompletionQueue,
+    any: bool,
+    /// One of them is such as a solicited arming waits for.
+    rouses: bool,
+}
+
+impl Completing<'_> {
+    /// Adds one. It can be polled from now on.
+    #[inline]
+    pub fn push(&mut self, cqe: Cqe) -> Result<(), CqFull> {
+        if self.queue.ring.push(cqe).is_err() {
+            self.queue.overflowed.store(true, Ordering::Relaxed);
             return Err(CqFull);
         }
-        // The push above and this load must not swap, or an arming in between sleeps through the completion.
-        std::sync::atomic::fence(Ordering::SeqCst);
-        let armed = self.armed.load(Ordering::Relaxed);
-        let wanted = armed == Arm::Any as u8 || (armed == Arm::Solicited as u8 && rouses);
-        if wanted && self.armed.swap(0, Ordering::SeqCst) != 0 {
-            (self.notify)();
-        }
+        self.any = true;
+        self.rouses |= cqe.solicited || !cqe.is_success();
         Ok(())
+    }
+
+    /// Notifies, if there are any and somebody has asked for that.
+    #[inline]
+    pub fn finish(self) {
+        if !self.any {
+            return;
+        }
+        // The pushes before and this load must not swap, or an arming in between sleeps through the completions.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        let armed = self.queue.armed.load(Ordering::Relaxed);
+        let wanted = armed == Arm::Any as u8 || (armed == Arm::Solicited as u8 && self.rouses);
+        if wanted && self.queue.armed.swap(0, Ordering::SeqCst) != 0 {
+            (self.queue.notify)();
+        }
     }
 }

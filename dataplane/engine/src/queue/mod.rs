@@ -5,7 +5,7 @@ mod level;
 mod receive;
 mod send;
 
-pub use completion::{Arm, CompletionQueue, CqFull};
+pub use completion::{Arm, Completing, CompletionQueue, CqFull};
 pub use receive::{RecvQueue, XrcdId};
 pub use send::{PostError, QpShared, SendQueue};
 pub(crate) use send::{Posted, discard};
