@@ -12,7 +12,7 @@ use super::protocol::{Faults, Sent};
 use super::side::{Peer, inline_bytes, spoil};
 use crate::verbs::{Mr, Qp};
 use arrayvec::ArrayVec;
-use engine::queue::PostError;
+use engine::queue::{PostError, SendList};
 use engine::wr::Remote;
 use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData};
 use std::sync::Arc;
@@ -261,29 +261,34 @@ impl Sender {
         self.summary()
     }
 
-    /// Posts on a QP while its window has room.
+    /// Posts on a QP while its window has room: all of it in one list.
     #[inline]
     fn fill(&mut self, index: usize) -> Result<(), RunError> {
-        loop {
-            let flow = &self.flows[index];
-            let left = flow.limit - flow.posted;
-            let room = self.window - (flow.posted - flow.completed);
-            let together = self.post_list.min(left);
-            if together == 0 || room < together {
-                return Ok(());
-            }
-            for _ in 0..together {
-                if !self.post(index)? {
+        let flow = &self.flows[index];
+        let left = flow.limit - flow.posted;
+        let room = self.window - (flow.posted - flow.completed);
+        // Whole post lists, but for the last messages.
+        let count =
+            if left < self.post_list { left } else { room.min(left) / self.post_list * self.post_list };
+        if count == 0 || room < count {
+            return Ok(());
+        }
+        let qp = flow.qp.clone();
+        let posted = qp.post_send_list(|list| {
+            for _ in 0..count {
+                if !self.post(index, list)? {
                     self.refused = true;
-                    return Ok(());
+                    break;
                 }
             }
-        }
+            Ok(())
+        });
+        posted.unwrap_or_else(|why| Err(RunError::Post { qp: index, why }))
     }
 
     /// Posts the next message of a QP; false when the queue was full.
     #[inline]
-    pub fn post(&mut self, index: usize) -> Result<bool, RunError> {
+    fn post(&mut self, index: usize, list: &mut SendList<'_>) -> Result<bool, RunError> {
         let number = self.flows[index].posted;
         let offset = self.flows[index].local.step();
         let target = self.flows[index].target.step();
@@ -311,7 +316,7 @@ impl Sender {
             data,
             flags: if signaled { SendFlags::SIGNALED } else { SendFlags::empty() },
         };
-        match flow.qp.post_send_raw(wr) {
+        match list.push(wr) {
             Ok(()) => {
                 flow.posted = next;
                 flow.unsignaled = if signaled { 0 } else { flow.unsignaled + 1 };

@@ -171,6 +171,22 @@ impl Qp {
         Ok(())
     }
 
+    /// Posts several send requests in the engine's form with one doorbell and one synchronization of threads: cheaper than one by
+    /// one. `fill` pushes them; it must not post to this queue pair otherwise, and other threads that do wait for it. What `fill`
+    /// pushed before an error is posted all the same, as by `ibv_post_send` of a list. Not for XRC initiators.
+    #[inline]
+    pub fn post_send_list<R>(
+        &self,
+        fill: impl FnOnce(&mut engine::queue::SendList<'_>) -> R,
+    ) -> Result<R, PostError> {
+        let mut list = self.inner.shared.send_list()?;
+        let result = fill(&mut list);
+        if list.post() {
+            self.ring();
+        }
+        Ok(result)
+    }
+
     /// Binds a memory window of type 1 to a piece of a region, or to nothing, which unbinds it; after `ibv_bind_mw`. The result is
     /// its key from then on: each bind changes it, and the one before dies. The request completes like a send, with
     /// `MwBindErr` (and the queue pair in ERROR) where the region does not allow it.

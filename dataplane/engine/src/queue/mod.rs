@@ -7,5 +7,5 @@ mod send;
 
 pub use completion::{Arm, Completing, CompletionQueue, CqFull};
 pub use receive::{RecvQueue, XrcdId};
-pub use send::{PostError, QpShared, SendQueue};
+pub use send::{PostError, QpShared, SendList, SendQueue};
 pub(crate) use send::{Posted, discard};

@@ -5,7 +5,7 @@ use crate::limits::MAX_MESSAGE;
 use crate::qp::{QpState, QpType};
 use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, WrData};
 use arrayvec::ArrayVec;
-use ring::{Ring, Taker};
+use ring::{Posting, Ring, Taker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use wire::{Qpn, Srqn};
@@ -222,12 +222,30 @@ impl QpShared {
     }
 
     fn post(&self, wr: &mut SendWr, srqn: Srqn) -> Result<bool, PostError> {
-        let state = self.state();
-        if matches!(state, QpState::Reset | QpState::Init | QpState::Rtr) {
-            return Err(PostError::State(state));
-        }
+        self.takes_sends()?;
         self.check_send(wr)?;
         self.sq.push(wr, srqn)
+    }
+
+    /// Posts several send requests, one after the other: [`SendList::push`] takes them, [`SendList::post`] gives all of them to the
+    /// engine. What threads have to agree on is agreed on once. Threads that post to this QP meanwhile wait, so one that has a list
+    /// must not post to it otherwise.
+    ///
+    /// Errors: the state takes no sends; or the QP is an XRC initiator, whose requests each name an SRQ.
+    pub fn send_list(&self) -> Result<SendList<'_>, PostError> {
+        if self.qp_type == QpType::XrcIni {
+            return Err(PostError::NoSrqn);
+        }
+        self.takes_sends()?;
+        Ok(SendList { qp: self, posting: self.sq.ring.post(), is_empty: true })
+    }
+
+    #[inline]
+    fn takes_sends(&self) -> Result<(), PostError> {
+        match self.state() {
+            state @ (QpState::Reset | QpState::Init | QpState::Rtr) => Err(PostError::State(state)),
+            _ => Ok(()),
+        }
     }
 
     /// Posts a receive. The result is as for [`post_send`](Self::post_send); a doorbell is needed only in ERR, where
@@ -268,6 +286,33 @@ impl QpShared {
     /// The worker took the doorbell. Called before it looks at the queues.
     pub fn answer(&self) {
         self.sq.ring.answer();
+    }
+}
+
+/// Send requests that are being posted together. Dropped, it has posted nothing.
+#[derive(Debug)]
+#[must_use = "nothing is posted before it is told so"]
+pub struct SendList<'a> {
+    qp: &'a QpShared,
+    posting: Posting<'a, Posted>,
+    is_empty: bool,
+}
+
+impl SendList<'_> {
+    /// Adds a request. One that is refused is not in the list; those before it are.
+    #[inline]
+    pub fn push(&mut self, mut wr: SendWr) -> Result<(), PostError> {
+        self.qp.check_send(&wr)?;
+        self.posting.place().ok_or(PostError::Full)?.fill(&mut wr, Srqn::default());
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Posts all. The result is as for [`QpShared::post_send`].
+    #[inline]
+    pub fn post(self) -> bool {
+        // An empty list is nothing to be told of.
+        !self.is_empty && self.posting.publish()
     }
 }
 

@@ -164,6 +164,43 @@ fn one_doorbell_is_under_way_at_a_time() {
     assert_eq!(one.shared.post_send(send(3)), Ok(true), "after the answer the next post rings");
 }
 
+#[test]
+fn a_list_is_posted_at_once_and_rings_once() {
+    let mut one = One::in_state(QpType::Rc, QpState::Rts);
+    let mut list = one.shared.send_list().expect("RTS takes sends");
+    for wr_id in 1..=3 {
+        list.push(send(wr_id)).expect("room");
+    }
+    let too_long = SendWr { data: WrData::Inline([0; 65].into_iter().collect()), ..wr(SendOp::Send) };
+    assert_eq!(list.push(too_long), Err(PostError::Inline), "checked as any request");
+    assert_eq!(one.shared.sq().waiting(), 0, "not yet");
+    assert!(list.post());
+    assert_eq!(one.shared.sq().waiting(), 3, "without the one that was refused");
+    assert_eq!(one.shared.post_send(send(4)), Ok(false), "a doorbell is under way");
+
+    let mut list = one.shared.send_list().expect("RTS takes sends");
+    let room = (5..100).take_while(|&wr_id| list.push(send(wr_id)).is_ok()).count();
+    assert_eq!(list.push(send(99)), Err(PostError::Full));
+    assert_eq!((4 + room as u32, list.post()), (one.shared.sq().depth(), false));
+    one.shared.answer();
+    one.engine.on_doorbell(0, QPN);
+    one.engine.poll_transmit(0, &mut Swallow);
+    assert_eq!(one.shared.sq().waiting(), 0);
+}
+
+#[test]
+fn a_list_that_is_dropped_or_empty_posts_nothing() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let mut list = one.shared.send_list().expect("RTS takes sends");
+    list.push(send(1)).expect("room");
+    drop(list);
+    assert!(!one.shared.send_list().expect("RTS takes sends").post(), "nobody has to be told of nothing");
+    assert_eq!((one.shared.sq().waiting(), one.shared.sq().outstanding()), (0, 0));
+    assert_eq!(one.shared.post_send(send(2)), Ok(true), "no bell was rung");
+    let early = One::in_state(QpType::Rc, QpState::Rtr);
+    assert_eq!(early.shared.send_list().err(), Some(PostError::State(QpState::Rtr)));
+}
+
 /// Posters and a worker at once: whenever the worker sleeps with the bell answered, nothing waits in the queue.
 #[test]
 fn no_doorbell_is_lost_between_threads() {
