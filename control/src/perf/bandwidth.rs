@@ -88,6 +88,9 @@ impl Bandwidth<'_> {
             }
         }
         self.taken = taken;
+        if let Some(receiver) = &mut self.receiver {
+            receiver.refill()?;
+        }
         if count < Self::BATCH
             && let Some(sender) = &mut self.sender
         {

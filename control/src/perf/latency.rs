@@ -200,6 +200,7 @@ impl Latency<'_> {
             match &mut self.receiver {
                 Some(receiver) if matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm) => {
                     receiver.on_completion(&cqe)?;
+                    receiver.refill()?;
                 }
                 _ => self.sender.on_completion(now, &cqe)?,
             }

@@ -1,5 +1,6 @@
 //! The receiving half of an end: keeps receives posted, counts what arrives, and compares it when asked.
 
+use super::bandwidth::Bandwidth;
 use super::error::RunError;
 use super::layout::Layout;
 use super::op::Verb;
@@ -34,6 +35,8 @@ pub(super) struct Receiver {
     layout: Layout,
     target: Mr,
     inflows: Vec<Inflow>,
+    /// Receives to be posted again: QP and slot.
+    free: Vec<(usize, u64)>,
     arrived: u64,
     compared: u64,
     faults: Faults,
@@ -57,6 +60,7 @@ impl Receiver {
             layout: Layout::of(params),
             target,
             inflows: qps.iter().enumerate().map(inflow).collect(),
+            free: Vec::with_capacity(Bandwidth::BATCH),
             arrived: 0,
             compared: 0,
             faults: Faults::default(),
@@ -66,14 +70,13 @@ impl Receiver {
     /// Posts every receive for the first time: to be done before the peer may send.
     pub fn start(&mut self) -> Result<(), RunError> {
         for index in 0..self.inflows.len() {
-            for slot in 0..self.layout.receives {
-                self.post(index, slot.into())?;
-            }
+            self.free.extend((0..self.layout.receives).map(|slot| (index, slot.into())));
+            self.refill()?;
         }
         Ok(())
     }
 
-    /// Takes a receive completion and posts its receive again.
+    /// Takes a receive completion. Its receive is posted again by [`refill`](Self::refill).
     #[inline]
     pub fn on_completion(&mut self, cqe: &Cqe) -> Result<(), RunError> {
         let (index, slot) = untag(cqe.wr_id);
@@ -88,7 +91,22 @@ impl Receiver {
         }
         self.inflows[index].arrived += 1;
         self.arrived += 1;
-        self.post(index, slot)
+        self.free.push((index, slot));
+        Ok(())
+    }
+
+    /// Posts the receives that have completed: those of one QP in a row in one list.
+    #[inline]
+    pub fn refill(&mut self) -> Result<(), RunError> {
+        for run in self.free.chunk_by(|(one, _), (next, _)| one == next) {
+            let index = run[0].0;
+            let posted = self.inflows[index].qp.post_recv_list(|list| {
+                run.iter().try_for_each(|&(index, slot)| list.push(&self.receive(index, slot)))
+            });
+            posted.and_then(|all| all).map_err(|why| RunError::Post { qp: index, why })?;
+        }
+        self.free.clear();
+        Ok(())
     }
 
     /// Messages so far.
@@ -106,15 +124,14 @@ impl Receiver {
     }
 
     #[inline]
-    fn post(&mut self, index: usize, slot: u64) -> Result<(), RunError> {
+    fn receive(&self, index: usize, slot: u64) -> RecvWr {
         let mut sges = ArrayVec::new();
         if self.lands {
             let addr = self.target.addr() + self.layout.target_offset(index, slot);
             let len = self.size + self.layout.target_skip;
             sges.push(Sge { addr, len, lkey: self.target.lkey() });
         }
-        let wr = RecvWr { wr_id: tag(index, slot), sges };
-        self.inflows[index].qp.post_recv_raw(wr).map_err(|why| RunError::Post { qp: index, why })
+        RecvWr { wr_id: tag(index, slot), sges }
     }
 
     /// Compares a message with what was sent.

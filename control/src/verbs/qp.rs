@@ -215,6 +215,20 @@ impl Qp {
         Ok(())
     }
 
+    /// Posts several receives as [`post_send_list`](Self::post_send_list) does sends.
+    #[inline]
+    pub fn post_recv_list<R>(
+        &self,
+        fill: impl FnOnce(&mut engine::queue::RecvList<'_>) -> R,
+    ) -> Result<R, PostError> {
+        let mut list = self.inner.shared.recv_list()?;
+        let result = fill(&mut list);
+        if list.post() {
+            self.ring();
+        }
+        Ok(result)
+    }
+
     /// Send requests posted and not completed.
     pub fn outstanding(&self) -> u32 {
         self.inner.shared.sq().outstanding()

@@ -2,10 +2,12 @@
 
 mod completion;
 mod level;
+mod list;
 mod receive;
 mod send;
 
 pub use completion::{Arm, Completing, CompletionQueue, CqFull};
+pub use list::{RecvList, SendList};
 pub use receive::{RecvQueue, XrcdId};
-pub use send::{PostError, QpShared, SendList, SendQueue};
+pub use send::{PostError, QpShared, SendQueue};
 pub(crate) use send::{Posted, discard};

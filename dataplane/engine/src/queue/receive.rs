@@ -10,7 +10,7 @@ use crate::mr::PdId;
 use crate::wr::RecvWr;
 use arrayvec::ArrayVec;
 use crossbeam_queue::ArrayQueue;
-use ring::{Ring, Taker};
+use ring::{Posting, Ring, Taker};
 use std::sync::Arc;
 use wire::Srqn;
 
@@ -229,11 +229,7 @@ impl RecvQueue {
         match &self.posted {
             Receives::Own(ring) => {
                 let mut posting = ring.post();
-                let place = posting.place()?;
-                place.wr_id = wr.wr_id;
-                // No more of its room than it has taken.
-                place.sges.clear();
-                place.sges.extend(wr.sges.iter().copied());
+                fill(posting.place()?, wr);
                 Some(posting.publish())
             }
             Receives::Common(queue) => {
@@ -244,6 +240,14 @@ impl RecvQueue {
                 }
                 queue.push(wr.clone()).ok().map(|()| false)
             }
+        }
+    }
+
+    /// A turn at a QP's own queue; `None` of any other.
+    pub(super) fn turn(&self) -> Option<Posting<'_, RecvWr>> {
+        match &self.posted {
+            Receives::Own(ring) => Some(ring.post()),
+            Receives::Common(_) => None,
         }
     }
 
@@ -273,4 +277,12 @@ impl RecvQueue {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Writes a receive into a place: what there is, and no more of its room.
+#[inline]
+pub(super) fn fill(place: &mut RecvWr, wr: &RecvWr) {
+    place.wr_id = wr.wr_id;
+    place.sges.clear();
+    place.sges.extend(wr.sges.iter().copied());
 }

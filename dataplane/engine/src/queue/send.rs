@@ -1,11 +1,11 @@
 //! The send queue of a QP, and what a QP shares with its posters.
 
-use super::RecvQueue;
+use super::{RecvList, RecvQueue, SendList};
 use crate::limits::MAX_MESSAGE;
 use crate::qp::{QpState, QpType};
 use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, WrData};
 use arrayvec::ArrayVec;
-use ring::{Posting, Ring, Taker};
+use ring::{Ring, Taker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use wire::{Qpn, Srqn};
@@ -66,7 +66,7 @@ impl Posted {
 
     /// Takes over what a request has, and no more of its room.
     #[inline]
-    fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
+    pub fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
         self.wr_id = wr.wr_id;
         self.flags = wr.flags;
         self.srqn = srqn;
@@ -237,7 +237,7 @@ impl QpShared {
             return Err(PostError::NoSrqn);
         }
         self.takes_sends()?;
-        Ok(SendList { qp: self, posting: self.sq.ring.post(), is_empty: true })
+        Ok(SendList::new(self, self.sq.ring.post()))
     }
 
     #[inline]
@@ -252,18 +252,32 @@ impl QpShared {
     /// the engine flushes the request.
     #[inline]
     pub fn post_recv(&self, wr: RecvWr) -> Result<bool, PostError> {
-        let state = self.state();
-        if let Some(why) = self.rq.refusal() {
-            return Err(why);
-        }
-        if state == QpState::Reset {
-            return Err(PostError::State(state));
-        }
+        self.takes_receives()?;
         // What comes too late for a flush of the queue, whatever the state was a moment ago, is told of by the queue itself.
         Ok(self.rq.put(&wr)? && self.ring())
     }
 
-    fn check_send(&self, wr: &SendWr) -> Result<(), PostError> {
+    /// Posts several receives, one after the other, as [`send_list`](Self::send_list) does sends. Errors: the state takes no receives, or
+    /// they are not the QP's own.
+    pub fn recv_list(&self) -> Result<RecvList<'_>, PostError> {
+        self.takes_receives()?;
+        let posting = self.rq.turn().ok_or(PostError::Srq)?;
+        Ok(RecvList::new(self, posting))
+    }
+
+    #[inline]
+    fn takes_receives(&self) -> Result<(), PostError> {
+        if let Some(why) = self.rq.refusal() {
+            return Err(why);
+        }
+        match self.state() {
+            state @ QpState::Reset => Err(PostError::State(state)),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn check_send(&self, wr: &SendWr) -> Result<(), PostError> {
         match &wr.data {
             WrData::Sges(sges) if sges.len() > self.sq.max_sge => {
                 return Err(PostError::TooManySges { got: sges.len(), max: self.sq.max_sge });
@@ -286,33 +300,6 @@ impl QpShared {
     /// The worker took the doorbell. Called before it looks at the queues.
     pub fn answer(&self) {
         self.sq.ring.answer();
-    }
-}
-
-/// Send requests that are being posted together. Dropped, it has posted nothing.
-#[derive(Debug)]
-#[must_use = "nothing is posted before it is told so"]
-pub struct SendList<'a> {
-    qp: &'a QpShared,
-    posting: Posting<'a, Posted>,
-    is_empty: bool,
-}
-
-impl SendList<'_> {
-    /// Adds a request. One that is refused is not in the list; those before it are.
-    #[inline]
-    pub fn push(&mut self, mut wr: SendWr) -> Result<(), PostError> {
-        self.qp.check_send(&wr)?;
-        self.posting.place().ok_or(PostError::Full)?.fill(&mut wr, Srqn::default());
-        self.is_empty = false;
-        Ok(())
-    }
-
-    /// Posts all. The result is as for [`QpShared::post_send`].
-    #[inline]
-    pub fn post(self) -> bool {
-        // An empty list is nothing to be told of.
-        !self.is_empty && self.posting.publish()
     }
 }
 

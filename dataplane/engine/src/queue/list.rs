@@ -1,0 +1,71 @@
+//! Lists of requests that are posted together: what threads have to agree on for a post is agreed on once.
+
+use super::receive;
+use super::{PostError, Posted, QpShared};
+use crate::wr::{RecvWr, SendWr};
+use ring::Posting;
+use wire::Srqn;
+
+/// Send requests that are being posted together. Dropped, it has posted nothing.
+#[derive(Debug)]
+#[must_use = "nothing is posted before it is told so"]
+pub struct SendList<'a> {
+    qp: &'a QpShared,
+    posting: Posting<'a, Posted>,
+    is_empty: bool,
+}
+
+impl<'a> SendList<'a> {
+    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, Posted>) -> Self {
+        SendList { qp, posting, is_empty: true }
+    }
+
+    /// Adds a request. One that is refused is not in the list; those before it are.
+    #[inline]
+    pub fn push(&mut self, mut wr: SendWr) -> Result<(), PostError> {
+        self.qp.check_send(&wr)?;
+        self.posting.place().ok_or(PostError::Full)?.fill(&mut wr, Srqn::default());
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Posts all. The result is as for [`QpShared::post_send`].
+    #[inline]
+    pub fn post(self) -> bool {
+        // An empty list is nothing to be told of.
+        !self.is_empty && self.posting.publish()
+    }
+}
+
+/// Receives that are being posted together. Dropped, it has posted nothing.
+#[derive(Debug)]
+#[must_use = "nothing is posted before it is told so"]
+pub struct RecvList<'a> {
+    qp: &'a QpShared,
+    posting: Posting<'a, RecvWr>,
+    is_empty: bool,
+}
+
+impl<'a> RecvList<'a> {
+    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, RecvWr>) -> Self {
+        RecvList { qp, posting, is_empty: true }
+    }
+
+    /// Adds a receive. One that is refused is not in the list; those before it are.
+    #[inline]
+    pub fn push(&mut self, wr: &RecvWr) -> Result<(), PostError> {
+        let (got, max) = (wr.sges.len(), self.qp.rq().max_sge());
+        if got > max {
+            return Err(PostError::TooManySges { got, max });
+        }
+        receive::fill(self.posting.place().ok_or(PostError::Full)?, wr);
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Posts all. The result is as for [`QpShared::post_recv`].
+    #[inline]
+    pub fn post(self) -> bool {
+        !self.is_empty && self.posting.publish() && self.qp.ring()
+    }
+}
