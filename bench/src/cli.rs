@@ -124,7 +124,7 @@ pub struct RunArgs {
     /// Carry messages of up to N bytes in the request itself
     #[arg(long, short = 'I', value_name = "N", default_value_t = 0)]
     pub inline: u32,
-    /// Post so many requests together
+    /// Post so many requests together, or more where there is room for more
     #[arg(long, short = 'l', value_name = "N", default_value_t = 1)]
     pub post_list: u32,
     /// Ask for one completion in so many messages [default: 32, fewer for long messages]

@@ -60,7 +60,7 @@ pub struct Params {
     pub imm: bool,
     /// One message in so many gives a completion.
     pub cq_mod: u32,
-    /// So many requests are posted together.
+    /// So many requests at least are posted together: the bandwidth tests post all that has room at once, in multiples of this.
     pub post_list: u32,
     /// Messages up to this length are carried in the request itself.
     pub inline: u32,

@@ -4,8 +4,9 @@ use crate::Nanos;
 use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
 use crate::memory::Memory;
-use crate::mr::{MemoryRegion, MrTable, NumberMap};
+use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
+use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
 use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
 use crate::queue::RecvQueue;
@@ -64,7 +65,7 @@ impl<M: Memory> Engine<M> {
             keys: MrTable::new(config.max_mrs),
             srqs: SrqTable::default(),
             events,
-            by_qpn: NumberMap::with_capacity_and_hasher(config.max_qps, Default::default()),
+            by_qpn: NumberMap::with_capacity(config.max_qps),
             qps: (0..config.max_qps).map(|_| None).collect(),
             free: (0..config.max_qps as u32).rev().collect(),
             sched: Scheduler::new(config.max_qps),
@@ -102,7 +103,7 @@ impl<M: Memory> Engine<M> {
 
     /// Forgets the XRC SRQ with this number. Requests that name it are refused from now on.
     pub fn remove_srq(&mut self, srqn: Srqn) -> Option<Arc<RecvQueue>> {
-        self.srqs.remove(&srqn.value())
+        self.srqs.remove(srqn.value())
     }
 
     /// Creates a QP in RESET.
@@ -122,7 +123,7 @@ impl<M: Memory> Engine<M> {
 
     fn place(&mut self, qp: Box<Qp>) -> Result<u32, (Box<Qp>, AddQpError)> {
         let qpn = qp.qpn;
-        if self.by_qpn.contains_key(&qpn.value()) {
+        if self.by_qpn.get(qpn.value()).is_some() {
             return Err((qp, AddQpError::Exists(qpn)));
         }
         let Some(slot) = self.free.pop() else {
@@ -135,7 +136,7 @@ impl<M: Memory> Engine<M> {
 
     /// Removes a QP with all that it has in flight, to be attached elsewhere.
     pub fn detach_qp(&mut self, qpn: Qpn) -> Option<Box<Qp>> {
-        let slot = self.by_qpn.remove(&qpn.value())?;
+        let slot = self.by_qpn.remove(qpn.value())?;
         self.sched.remove(slot);
         self.timers.disarm(slot);
         self.free.push(slot);
@@ -316,7 +317,7 @@ impl<M: Memory> Engine<M> {
     }
 
     fn slot_of(&self, qpn: Qpn) -> Option<u32> {
-        self.by_qpn.get(&qpn.value()).copied()
+        self.by_qpn.get(qpn.value()).copied()
     }
 
     /// Runs an input on a QP and then settles what follows from it.

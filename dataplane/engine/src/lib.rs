@@ -26,6 +26,7 @@ pub mod limits;
 pub mod memory;
 pub mod mr;
 pub mod mw;
+mod numbers;
 pub mod packet;
 pub mod placement;
 pub mod qp;

@@ -8,10 +8,10 @@
 use crate::access::Access;
 use crate::memory::{Extent, RegionId, Span};
 use crate::mw::{BindError, Binding, Bound, MemoryWindow, MwType};
+use crate::numbers::NumberMap;
 use crate::versioned::Version;
 use crate::wr::Bind;
-use hashbrown::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wire::{LKey, Qpn, RKey};
@@ -325,9 +325,6 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// A map from a 24-bit number, sized once.
-pub(crate) type NumberMap<V> = HashMap<u32, V, BuildHasherDefault<NumberHasher>>;
-
 /// What a key leads to.
 #[derive(Debug)]
 enum Entry {
@@ -346,10 +343,7 @@ pub struct MrTable {
 impl MrTable {
     /// A table with room for `capacity` keys before it grows (growing happens on registration, never on lookup).
     pub fn new(capacity: usize) -> Self {
-        MrTable {
-            by_index: NumberMap::with_capacity_and_hasher(capacity, Default::default()),
-            of_qps: NumberMap::default(),
-        }
+        MrTable { by_index: NumberMap::with_capacity(capacity), of_qps: NumberMap::default() }
     }
 
     /// Adds a region under its index; gives back one that was there under the same index.
@@ -362,8 +356,8 @@ impl MrTable {
 
     /// Removes the region with this index (key >> 8).
     pub fn remove(&mut self, index: u32) -> Option<Arc<MemoryRegion>> {
-        match self.by_index.get(&index) {
-            Some(Entry::Region(_)) => match self.by_index.remove(&index) {
+        match self.by_index.get(index) {
+            Some(Entry::Region(_)) => match self.by_index.remove(index) {
                 Some(Entry::Region(region)) => Some(region),
                 _ => None,
             },
@@ -382,8 +376,8 @@ impl MrTable {
     /// Takes the window with this index out. It is freed with that, for every other table, too.
     pub fn remove_window(&mut self, index: u32) -> Option<Arc<MemoryWindow>> {
         let window = Arc::clone(self.find_window(index << 8)?);
-        self.by_index.remove(&index);
-        self.of_qps.remove(&index);
+        self.by_index.remove(index);
+        self.of_qps.remove(index);
         window.free().into_iter().for_each(|bound| self.release_window(bound));
         Some(window)
     }
@@ -395,13 +389,13 @@ impl MrTable {
 
     /// True when the table has no key.
     pub fn is_empty(&self) -> bool {
-        self.by_index.is_empty()
+        self.by_index.len() == 0
     }
 
     /// The region of a key, whether the key is valid or not.
     #[inline]
     pub fn find(&self, key: u32) -> Option<&Arc<MemoryRegion>> {
-        match self.by_index.get(&(key >> 8)) {
+        match self.by_index.get(key >> 8) {
             Some(Entry::Region(region)) => Some(region),
             _ => None,
         }
@@ -409,7 +403,7 @@ impl MrTable {
 
     /// The window of a key, bound or not.
     pub fn find_window(&self, key: u32) -> Option<&Arc<MemoryWindow>> {
-        match self.by_index.get(&(key >> 8)) {
+        match self.by_index.get(key >> 8) {
             Some(Entry::Window(window)) => Some(window),
             _ => None,
         }
@@ -435,7 +429,7 @@ impl MrTable {
         need: Access,
     ) -> Result<Span, KeyFault> {
         let key = rkey.value();
-        match self.by_index.get(&(key >> 8)) {
+        match self.by_index.get(key >> 8) {
             Some(Entry::Region(region)) => region.check(key, user.pd, addr, len, need),
             Some(Entry::Window(window)) => window.check(key, user, addr, len, need),
             None => Err(KeyFault::Unknown),
@@ -445,7 +439,7 @@ impl MrTable {
     /// All that a key grants, for a FLUSH of a whole region.
     pub fn whole(&self, rkey: RKey, user: KeyUser, need: Access) -> Result<Extent, KeyFault> {
         let key = rkey.value();
-        match self.by_index.get(&(key >> 8)) {
+        match self.by_index.get(key >> 8) {
             Some(Entry::Region(region)) => region.whole(key, user.pd, need),
             Some(Entry::Window(window)) => window.whole(key, user, need),
             None => Err(KeyFault::Unknown),
@@ -467,7 +461,7 @@ impl MrTable {
 
     /// Invalidates a key (local invalidate, SEND with Invalidate): a fast-registered region, or a window of type 2.
     pub fn invalidate(&self, rkey: RKey, user: KeyUser) -> Result<(), KeyFault> {
-        match self.by_index.get(&(rkey.value() >> 8)) {
+        match self.by_index.get(rkey.value() >> 8) {
             Some(Entry::Region(region)) => region.invalidate(user.pd, rkey),
             Some(Entry::Window(window)) => {
                 window.invalidate(user, rkey).map(|bound| self.release_window(bound))

@@ -25,7 +25,7 @@ impl Qp {
             QpType::XrcTgt => {
                 let srqn = self.resp.srqn;
                 // With the SRQ its receives went, and who would hear of them.
-                let cq = ctx.srqs.get(&srqn.value()).and_then(|srq| srq.completions());
+                let cq = ctx.srqs.get(srqn.value()).and_then(|srq| srq.completions());
                 cq.is_none_or(|cq| push(ctx, cq, Cqe { srqn: Some(srqn), ..cqe }))
             }
             _ => push(ctx, &self.recv_cq, cqe),

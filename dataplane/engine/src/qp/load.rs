@@ -8,19 +8,31 @@ use crate::memory::Memory;
 use crate::mr::{MrTable, PdId};
 use crate::queue::Posted;
 use crate::status::WcStatus;
-use crate::wr::{SendOp, WrData};
+use crate::wr::{SendFlags, SendOp, WrData};
 
 /// Bytes of an atomic's result, and of an ATOMIC WRITE.
 pub(super) const ATOMIC_LEN: u32 = 8;
 
-/// Takes the oldest posted request to the end of the ring; false when none is posted. One with a local fault goes there too: it ends
-/// with its status when all before it are complete.
-pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> bool {
+/// What became of the oldest posted request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loaded {
+    /// There is none.
+    Nothing,
+    /// It was taken, and nothing but the window can keep its first packet back.
+    Ready,
+    /// It was taken, and has to be looked at.
+    Taken,
+}
+
+/// Takes the oldest posted request to the end of the ring. One with a local fault goes there too: it ends with its status when all
+/// before it are complete.
+#[inline]
+pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
     let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
     // It is read where it lies, and its place here is filled field by field: most of both, in most requests, is unused room for
     // SGEs and inline data.
-    let Some(posted) = qp.sq.take() else { return false };
+    let Some(posted) = qp.sq.take() else { return Loaded::Nothing };
     let checked = check((qp.qp_type, pd, &qp.attr), posted);
 
     let wqe = qp.req.flight.push();
@@ -41,7 +53,7 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> bool {
     wqe.op = std::mem::replace(&mut posted.op, SendOp::Send);
     wqe.fault = prepared.err();
     if wqe.fault.is_some() {
-        return true;
+        return Loaded::Taken;
     }
     match &wqe.op {
         SendOp::LocalInv(_) | SendOp::BindMw(_) => {}
@@ -55,10 +67,13 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> bool {
         SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } => wqe.packets = 1,
         _ => wqe.packets = wire::packets(wqe.len, mtu),
     }
+    if wqe.packets > 0 && !wqe.flags.contains(SendFlags::FENCE) && !wqe.op.awaits_response() {
+        return Loaded::Ready;
+    }
     if wqe.started {
         qp.req.cursor.seq = qp.req.flight.tail();
     }
-    true
+    Loaded::Taken
 }
 
 /// The checks that need no memory. Gives the bytes of the message.

@@ -41,7 +41,7 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
     let payload = payload(wqe, packet, mtu);
     let bth = Bth {
         solicited: wqe.flags.contains(crate::SendFlags::SOLICITED) && position.ends() && rouses(&wqe.op),
-        ack_req: qp.qp_type.is_reliable() && asks_ack(qp, wqe, packet),
+        ack_req: qp.qp_type.is_reliable() && asks_ack(qp, wqe, packet, position),
         pad_count: Bth::pad_for(payload.len()),
         ..Bth::new(opcode, dest_qpn, psn)
     };
@@ -55,7 +55,9 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
 /// Notes that the packet under the cursor left, and moves on.
 pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
     let Cursor { seq, packet } = qp.req.cursor;
-    let ack_deadline = retry::ack_deadline(qp, now);
+    if qp.req.deadline.is_none() {
+        qp.req.deadline = retry::ack_deadline(qp, now);
+    }
     let req = &mut qp.req;
     let wqe = req.flight.get_mut(seq);
     let returns_data = wqe.op.returns_data();
@@ -74,9 +76,6 @@ pub(super) fn sent(qp: &mut Qp, now: Nanos, packet_sent: &Emitted) {
         false => Cursor { seq, packet: packet + 1 },
     };
     req.since_ack_req = if packet_sent.ack_req { 0 } else { req.since_ack_req + 1 };
-    if req.deadline.is_none() {
-        req.deadline = ack_deadline;
-    }
     qp.counters.count(Counter::TxPackets);
     qp.counters.add(Counter::TxPayloadBytes, packet_sent.bytes as u64);
     if packet_sent.again {
@@ -117,9 +116,9 @@ fn rouses(op: &SendOp) -> bool {
 
 /// At the end of every message, every so many packets inside it, and in the last packet that the window lets out:
 /// without that a long message would stop there for good.
-fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32) -> bool {
+fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32, position: Position) -> bool {
     let req = &qp.req;
-    position(wqe, packet).ends()
+    position.ends()
         || req.since_ack_req + 1 >= ACK_REQ_EVERY.min(req.window / 2)
         || offset(wqe.first_psn.add(packet), req.una) + 1 >= req.window
 }

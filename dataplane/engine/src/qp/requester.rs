@@ -6,6 +6,7 @@
 pub(crate) use super::outstanding::Requester;
 
 use super::flight::{Wqe, offset};
+use super::load::Loaded;
 use super::outstanding::MAX_OUTSTANDING;
 use super::{Ctx, Poll, Qp, QpState, complete, load, request};
 use crate::memory::Memory;
@@ -80,15 +81,17 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
     loop {
         match next(qp) {
             Next::Nothing => return Poll::Idle,
-            Next::Load => {
-                if !load::load(qp, ctx) {
-                    return Poll::Idle;
+            Next::Load => match load::load(qp, ctx) {
+                Loaded::Nothing => return Poll::Idle,
+                // The window has room, or nothing would have been loaded.
+                Loaded::Ready => return send(qp, ctx, sink),
+                Loaded::Taken => {
+                    complete::settle(qp, ctx);
+                    if qp.req.at_end() {
+                        return Poll::Sent(0);
+                    }
                 }
-                complete::settle(qp, ctx);
-                if qp.req.at_end() {
-                    return Poll::Sent(0);
-                }
-            }
+            },
             Next::Local => {
                 local(qp, ctx);
                 complete::settle(qp, ctx);

@@ -35,6 +35,6 @@ pub(super) fn queue<'a, M: Memory>(
 }
 
 fn find<'a, M: Memory>(qp: &QpShared, ctx: &Ctx<'a, M>, srqn: Srqn) -> Result<&'a RecvQueue, Fault> {
-    let srq: Option<&Arc<RecvQueue>> = ctx.srqs.get(&srqn.value());
+    let srq: Option<&Arc<RecvQueue>> = ctx.srqs.get(srqn.value());
     srq.filter(|srq| srq.domain() == qp.rq().domain()).map(|srq| &**srq).ok_or(Fault::XrcSrq)
 }
