@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: miri conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants
+.PHONY: miri native conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -12,7 +12,7 @@ help: ## list the targets
 setup: ## install what the build needs (DPDK headers, libclang, Rust if missing)
 	@scripts/setup.sh build
 
-setup-test: ## install what the tests need besides (cargo-nextest, tshark, scapy, ip, ping)
+setup-test: ## install what the tests need besides (cargo-nextest, tshark, scapy, valgrind, ip, ping)
 	@scripts/setup.sh test
 
 setup-interop: ## build the Linux guest of the interop tests besides (some minutes, once)
@@ -20,6 +20,9 @@ setup-interop: ## build the Linux guest of the interop tests besides (some minut
 
 build: setup ## release build: target/release/rockhopper and target/release/rockhopper-perf
 	$(CARGO) build --release -p rockhopper -p rockhopper-perf
+
+native: setup ## the same for this machine's processor alone: target/native/release
+	RUSTFLAGS="$$RUSTFLAGS -C target-cpu=native" $(CARGO) build --release -p rockhopper -p rockhopper-perf --target-dir target/native
 
 demo: build ## both ends in one process over net_ring: every operation verified, speed and latency
 	target/release/rockhopper demo

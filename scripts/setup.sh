@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 # libclang-dev brings the headers that bindgen needs; libdpdk-dev brings every driver.
 build_packages=(build-essential pkg-config libclang-dev libdpdk-dev)
 # demo-tap and the tests make namespaces and taps (iproute2), ping them, and let foreign tools read our packets.
-test_packages=(iproute2 iputils-ping tcpdump tshark python3 python3-scapy)
+test_packages=(valgrind iproute2 iputils-ping tcpdump tshark python3 python3-scapy)
 
 # What the guest's kernel is built with, and the programs that run in it. They are installed here and copied.
 interop_packages=(flex bison bc xz-utils cpio ibverbs-utils ibverbs-providers perftest rdmacm-utils)
