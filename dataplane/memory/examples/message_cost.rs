@@ -20,7 +20,7 @@ use wire::{
 
 /// Requests posted at a time; one in so many asks for a completion.
 const BATCH: u64 = 32;
-const KEY: u32 = 0x1001_5A;
+const KEY: u32 = 0x0010_015A;
 const ROOM: usize = 4352;
 
 /// A case: its name, its payload, how many QPs take turns, and what is done.
