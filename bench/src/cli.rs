@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, ValueEnum};
 use rockhopper::ImpairPlan;
-use rockhopper::perf::{Op, PeerProgram, Transport};
+use rockhopper::perf::{Op, PeerProgram, Transport, USUAL_AREA};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,7 +51,9 @@ Examples:
   rockhopper-perf send-lat -c configs/tap.toml                  the server
   rockhopper-perf send-lat 192.0.2.1 -c configs/tap.toml        its client
   rockhopper-perf read-bw 192.0.2.1 -c FILE --peer perftest -n 1000     with ib_read_bw -n 1000 there
-  rockhopper-perf write-bw 192.0.2.1 -c FILE --cm               no TCP: with `rockhopper serve` there";
+  rockhopper-perf write-bw 192.0.2.1 -c FILE --cm               no TCP: with `rockhopper serve` there
+  rockhopper-perf suite --list                                  all of it in one run, with a report: suite --help
+  rockhopper-perf probe copy-crc                                limits of this machine: probe --help";
 
 /// How both ends of one process are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -136,6 +138,9 @@ pub struct RunArgs {
     /// Type of service of the packets, 0 to 255 [default: the port's]
     #[arg(long, short = 'R', value_name = "N")]
     pub tos: Option<u8>,
+    /// Spread messages over so many bytes at either end: more than 1 MiB, which caches hold, measures memory, too
+    #[arg(long, value_name = "BYTES", default_value_t = USUAL_AREA, conflicts_with_all = ["verify", "peer"])]
+    pub area: u64,
     /// What the bytes of messages are derived from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -161,7 +166,7 @@ fn parse_sizes(text: &str) -> Result<Sizes, String> {
 }
 
 /// `3`, `3s`, `500ms`, `2m`; fractions are fine. At least a millisecond.
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let number_ends = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(number_ends);
     let seconds_per_unit = match unit {

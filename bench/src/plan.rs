@@ -59,6 +59,7 @@ fn params(cli: &Cli) -> Params {
         inline: cli.run.inline,
         outs: cli.run.outs.unwrap_or(usual.outs),
         tos: cli.run.tos,
+        area: cli.run.area,
         seed: cli.run.seed,
         ..usual
     }

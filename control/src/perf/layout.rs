@@ -6,12 +6,9 @@
 
 use super::Transport;
 use super::op::Verb;
-use super::params::{ATOMIC_BYTES, Params};
+use super::params::{ATOMIC_BYTES, Params, USUAL_AREA};
 use engine::limits::UD_GRH_BYTES;
 
-/// Bytes per area that a run without checks spreads its messages over. As in perftest, a run measures the
-/// transport, not the memory behind the caches.
-const HOT_BYTES: u64 = 1 << 20;
 /// Bytes per area that a checked run may use before it keeps fewer messages under way.
 const CHECKED_BYTES: u64 = 64 << 20;
 /// Slots begin on cache lines.
@@ -64,7 +61,12 @@ impl Layout {
         // What is compared must not be overwritten before it is compared.
         let window =
             if params.verify { params.depth.min(fit(CHECKED_BYTES, local_stride)) } else { params.depth };
-        let local_slots = if params.verify { window } else { window.min(fit(HOT_BYTES, local_stride)) };
+        // More than the caches hold is wanted whole, however few messages are under way.
+        let spread = |under_way: u32, stride: u64| match params.area {
+            area if area > USUAL_AREA => fit(area, stride),
+            area => under_way.min(fit(area, stride)),
+        };
+        let local_slots = if params.verify { window } else { spread(window, local_stride) };
         let receives = match (params.uses_receives(), params.verify) {
             (false, _) => 0,
             (true, true) => window * RECEIVES_PER_MESSAGE,
@@ -77,7 +79,7 @@ impl Layout {
             // cannot overwrite m early.
             (Verb::Write, true) if params.imm => window + receives,
             (_, true) => window,
-            (_, false) => receives.max(window).min(fit(HOT_BYTES, target_stride)),
+            (_, false) => spread(receives.max(window), target_stride),
         };
         Layout { qps, window, local_slots, target_slots, receives, target_skip, local_stride, target_stride }
     }
@@ -204,6 +206,22 @@ mod tests {
         };
         assert_eq!((long(true).window, long(true).local_slots), (8, 8));
         assert_eq!((long(false).window, long(false).local_slots), (128, 1));
+    }
+
+    #[test]
+    fn an_area_larger_than_caches_is_used_whole() {
+        for op in ["write-bw", "send-bw", "read-bw"] {
+            let layout = Layout::of(&params(op, |p| {
+                p.area = 256 << 20;
+                p.qps = 2;
+            }));
+            assert_eq!((layout.local_len(), layout.target_len()), (256 << 20, 256 << 20), "{op}");
+            assert_eq!(layout.window, 128, "{op}");
+            let mut cursor = layout.target_cursor(1);
+            let mut offsets: Vec<u64> = (0..u64::from(layout.target_slots)).map(|_| cursor.step()).collect();
+            offsets.dedup();
+            assert_eq!(offsets.len(), 2048, "{op}");
+        }
     }
 
     #[test]
