@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: miri native conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants
+.PHONY: miri native conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants junk-flood setup-bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -17,6 +17,9 @@ setup-test: ## install what the tests need besides (cargo-nextest, tshark, scapy
 
 setup-interop: ## build the Linux guest of the interop tests besides (some minutes, once)
 	@scripts/setup.sh interop
+
+setup-bench: ## install what the suite of measurements compares with (iperf3, UCX, libfabric)
+	@scripts/setup.sh bench
 
 build: setup ## release build: target/release/rockhopper and target/release/rockhopper-perf
 	$(CARGO) build --release -p rockhopper -p rockhopper-perf
@@ -55,8 +58,12 @@ conform-rxe: build ## the conformance suite against Linux Soft-RoCE in a guest (
 mutants: setup-test ## break the engine on purpose and see that the simulator or a test notices (long)
 	scripts/mutants.sh
 
-bench: build ## the first-speed measurements: bandwidth, message rate, latency; and under a flood of junk
-	scripts/bench.sh
+SUITE ?=
+bench: build setup-bench ## measure limits, Rockhopper and its peers in one run: a report in target/suite (root for wires; SUITE="--only ring" narrows it)
+	target/release/rockhopper-perf suite --output target/suite $(SUITE)
+
+junk-flood: build ## what a flood of junk leaves of good traffic, kind by kind
+	$(CARGO) run --release --quiet -p rockhopper-worker --example junk_flood
 
 ci: check ## what has to pass before a change lands: check, then .ci/run
 	.ci/run

@@ -3,6 +3,7 @@
 #
 #   setup.sh build    what the build needs
 #   setup.sh test     and what the tests need
+#   setup.sh bench    what the suite of measurements compares with; what a distribution does not have is left out
 #   setup.sh interop  and a Linux guest with Soft-RoCE: some minutes for its kernel, the first time
 #
 # It installs packages and a Rust toolchain, nothing else: hugepages, drivers and network settings stay as they are.
@@ -16,6 +17,9 @@ test_packages=(valgrind iproute2 iputils-ping tcpdump tshark python3 python3-sca
 
 # What the guest's kernel is built with, and the programs that run in it. They are installed here and copied.
 interop_packages=(flex bison bc xz-utils cpio ibverbs-utils ibverbs-providers perftest rdmacm-utils)
+
+# Peers on the same machine, and what counts cycles and keeps programs to a core. The suite tells what is not there.
+bench_packages=(iproute2 util-linux iperf3 ucx-utils libfabric-bin linux-perf)
 
 say() { echo "setup: $*" >&2; }
 
@@ -113,6 +117,18 @@ test)
     install_rust
     install_nextest
     ;;
+bench)
+    command -v apt-get >/dev/null || { say "no apt-get: the suite tells which programs it misses"; exit 0; }
+    wanted=()
+    for package in "${bench_packages[@]}"; do
+        # Ubuntu has some under other names, or not at all: the suite tells what it misses.
+        if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            [[ "$(apt-cache policy "$package" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; then
+            wanted+=("$package")
+        fi
+    done
+    install_packages "${wanted[@]}"
+    ;;
 interop)
     scripts/setup.sh test
     # Elsewhere the tests that need the guest say so and are counted as skipped.
@@ -124,7 +140,7 @@ interop)
     fi
     ;;
 *)
-    echo "usage: $0 build|test|interop" >&2
+    echo "usage: $0 build|test|bench|interop" >&2
     exit 2
     ;;
 esac

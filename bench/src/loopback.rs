@@ -94,7 +94,7 @@ fn first_device(endpoint: &Endpoint) -> Result<Device, Failure> {
 }
 
 /// The cores of client and server: the first two that this process may use, unless told.
-fn choose_cores(asked: &[usize]) -> Result<[usize; 2], Failure> {
+pub fn choose_cores(asked: &[usize]) -> Result<[usize; 2], Failure> {
     let allowed: Vec<usize> =
         core_affinity::get_core_ids().unwrap_or_default().iter().map(|core| core.id).collect();
     if let Some(missing) = asked.iter().find(|core| !allowed.contains(core)) {
@@ -109,7 +109,7 @@ fn choose_cores(asked: &[usize]) -> Result<[usize; 2], Failure> {
         ([], [only]) => Ok([*only, *only]),
         ([], [first, second, ..]) => Ok([*first, *second]),
         ([first, second], _) => Ok([*first, *second]),
-        _ => Err(Failure::setup("--loopback takes two cores, of client and server, like --cores 0,1")),
+        _ => Err(Failure::setup("it takes two cores, of client and server, like --cores 0,1")),
     }
 }
 

@@ -8,6 +8,8 @@
 //! | what is different with a Linux program at the other end | `peer.rs` |
 //! | what is printed | `table.rs`, `json.rs`, `progress.rs` |
 //! | what Ctrl-C does | `stop.rs` |
+//! | all measurements in one run, with a report | `suite/` |
+//! | what of those is no RDMA operation | `probe.rs`, and `limits/` of the library |
 //!
 //! The sessions themselves, with their loops and checks, are `rockhopper::perf`.
 //!
@@ -22,18 +24,20 @@ mod loopback;
 mod network;
 mod peer;
 mod plan;
+mod probe;
 mod progress;
 mod report;
 mod stop;
+mod suite;
 mod table;
 
 use clap::Parser;
 use cli::Cli;
+use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = if cli.loopback.is_some() { loopback::run(&cli) } else { network::run(&cli) };
+    let result = run();
     rockhopper::shutdown();
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,6 +46,19 @@ fn main() -> ExitCode {
                 eprintln!("rockhopper-perf: {text}");
             }
             ExitCode::from(failure.status())
+        }
+    }
+}
+
+/// What the first word asks for: a command of its own, or an operation.
+fn run() -> Result<(), Failure> {
+    // Each has flags of its own, so each has a parser of its own.
+    match std::env::args().nth(1).as_deref() {
+        Some("suite") => suite::run(std::env::args().skip(1)),
+        Some("probe") => probe::run(std::env::args().skip(1)),
+        _ => {
+            let cli = Cli::parse();
+            if cli.loopback.is_some() { loopback::run(&cli) } else { network::run(&cli) }
         }
     }
 }

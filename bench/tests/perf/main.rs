@@ -11,4 +11,5 @@ mod failing_checks;
 mod impaired;
 mod json;
 mod program;
+mod suite;
 mod two_processes;

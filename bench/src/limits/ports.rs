@@ -1,0 +1,181 @@
+//! What DPDK itself costs: frames that nobody looks into.
+
+use dpdk::ring::{RingConfig, ring_pair};
+use dpdk::vdev::AF_PACKET_JUMBO_DATA_ROOM;
+use dpdk::{
+    Eal, EalConfig, MbufBurst, Memory, Mempool, PoolConfig, Port, PortConfig, RxQueue, TxQueue, Vdev,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Frames of a burst.
+const BURST: usize = 32;
+/// Frames that a ring holds, as Rockhopper's own pairs do.
+const RING: u32 = 1024;
+
+/// Ethernet addresses (a broadcast) and type (experimental) of frames: a kernel that sees them looks no further.
+const ADDRESSES: [u8; 14] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+
+/// Frames that went through.
+#[derive(Clone, Copy, Debug)]
+pub struct PortRate {
+    /// Frames a second.
+    pub frames_per_second: f64,
+    /// Bytes of a frame.
+    pub frame_bytes: usize,
+}
+
+/// Two ports, the second of which receives what the first sends.
+#[derive(Clone, Debug)]
+pub enum Pair {
+    /// `net_ring`: frames change hands in memory.
+    Ring,
+    /// `net_af_packet` on two kernel interfaces that are joined, like the ends of a veth pair.
+    Interfaces([String; 2]),
+}
+
+/// Buffer space for the longest frames: a path MTU of 4096 and its headers.
+const ROOM: u16 = 4352;
+
+struct Ports {
+    eal: Eal,
+    pool: Arc<Mempool>,
+}
+
+impl Ports {
+    fn start(data_room: u16) -> Result<Ports, String> {
+        let config = EalConfig { memory: Memory::Auto, ..EalConfig::default() };
+        let eal = Eal::init(config).map_err(|why| why.to_string())?;
+        let pool = PoolConfig { name: "limits".into(), count: 4095, data_room, ..PoolConfig::default() };
+        let pool = Mempool::new(&eal, pool).map_err(|why| why.to_string())?;
+        Ok(Ports { eal, pool })
+    }
+
+    fn open(&self, id: dpdk::PortId) -> Result<(Port, RxQueue, TxQueue), String> {
+        let config = PortConfig { mtu: 4200, ..PortConfig::default() };
+        let pools = std::slice::from_ref(&self.pool);
+        let mut port = Port::open(&self.eal, id, &config, pools).map_err(|why| why.to_string())?;
+        let (rx, tx) = port.take_queues().pop().ok_or("the port has no queue")?;
+        Ok((port, rx, tx))
+    }
+}
+
+/// One core allocates frames and sends them, another receives and frees them.
+pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -> Result<PortRate, String> {
+    let (ports, [a, b]) = joined(pair)?;
+    let (_a, _, mut tx) = ports.open(a)?;
+    let (_b, mut rx, _) = ports.open(b)?;
+    let (received, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (ports, received, over) = (&ports, &received, &over);
+        let sink = scope.spawn(move || -> Result<(), String> {
+            super::pin(cores[1])?;
+            let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
+            let mut burst = MbufBurst::<BURST>::new();
+            let mut count = 0;
+            while !over.load(Ordering::Relaxed) {
+                count += rx.burst(&mut burst) as u64;
+                burst.clear();
+                received.store(count, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        let sent = super::pin(cores[0]).and_then(|()| {
+            let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
+            let begin = Instant::now();
+            let mut burst = MbufBurst::<BURST>::new();
+            while begin.elapsed() < time && !sink.is_finished() {
+                for _ in 0..64 {
+                    fill(&ports.pool, &mut burst, frame_bytes);
+                    tx.burst(&mut burst);
+                }
+            }
+            let frames = received.load(Ordering::Relaxed);
+            Ok(frames as f64 / begin.elapsed().as_secs_f64())
+        });
+        over.store(true, Ordering::Relaxed);
+        sink.join().unwrap_or_else(|_| Err("the thread of the other core died".into()))?;
+        sent.map(|frames_per_second| PortRate { frames_per_second, frame_bytes })
+    })
+}
+
+fn joined(pair: &Pair) -> Result<(Ports, [dpdk::PortId; 2]), String> {
+    match pair {
+        Pair::Ring => {
+            let ports = Ports::start(ROOM)?;
+            let rings = RingConfig { queues: 1, size: RING, socket: None };
+            let (a, b) = ring_pair(&ports.eal, "hop", &rings).map_err(|why| why.to_string())?;
+            Ok((ports, [a, b]))
+        }
+        Pair::Interfaces(names) => {
+            let ports = Ports::start(AF_PACKET_JUMBO_DATA_ROOM)?;
+            let port = |suffix, interface: &str| {
+                let vdev = Vdev::af_packet(suffix, interface, 1, true).map_err(|why| why.to_string())?;
+                ports.eal.add_vdev(&vdev).map_err(|why| why.to_string())
+            };
+            let ids = [port("a", &names[0])?, port("b", &names[1])?];
+            Ok((ports, ids))
+        }
+    }
+}
+
+/// Fills a burst with frames of so many bytes, as far as there are buffers; their content is nobody's business.
+fn fill(pool: &Mempool, burst: &mut MbufBurst<BURST>, frame_bytes: usize) {
+    let old = burst.len();
+    if pool.alloc_bulk(burst, BURST - old) {
+        for mbuf in &mut burst.as_mut_slice()[old..] {
+            // The buffers have room for the longest frame that is asked for.
+            let _ = mbuf
+                .append(frame_bytes)
+                .map(|frame| frame.get_mut(..ADDRESSES.len()).map(|to| to.copy_from_slice(&ADDRESSES)));
+        }
+    }
+}
+
+/// One core receives frames from a `net_ring` port and sends each back into it: what the driver and the buffers cost by themselves.
+pub fn forward(core: usize, frame_bytes: usize, time: Duration) -> Result<PortRate, String> {
+    let ports = Ports::start(ROOM)?;
+    let vdev = Vdev::ring("forward").map_err(|why| why.to_string())?;
+    let id = ports.eal.add_vdev(&vdev).map_err(|why| why.to_string())?;
+    let (_port, mut rx, mut tx) = ports.open(id)?;
+    super::pin(core)?;
+    let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
+    let mut burst = MbufBurst::<BURST>::new();
+    // Two bursts stay under way.
+    for _ in 0..2 {
+        fill(&ports.pool, &mut burst, frame_bytes);
+        tx.burst(&mut burst);
+    }
+    let mut frames = 0u64;
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        for _ in 0..64 {
+            rx.burst(&mut burst);
+            frames += tx.burst(&mut burst) as u64;
+        }
+    }
+    Ok(PortRate { frames_per_second: frames as f64 / begin.elapsed().as_secs_f64(), frame_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores() -> [usize; 2] {
+        let cores = core_affinity::get_core_ids().unwrap();
+        [cores[0].id, cores[cores.len() - 1].id]
+    }
+
+    #[test]
+    fn frames_hop_through_a_ring() {
+        let rate = hop(&Pair::Ring, cores(), 64, Duration::from_millis(50)).unwrap();
+        assert!(rate.frames_per_second > 0.0 && rate.frame_bytes == 64, "{rate:?}");
+    }
+
+    #[test]
+    fn frames_are_forwarded() {
+        let rate = forward(cores()[0], 4200, Duration::from_millis(20)).unwrap();
+        assert!(rate.frames_per_second > 0.0, "{rate:?}");
+    }
+}

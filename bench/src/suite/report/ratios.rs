@@ -1,0 +1,242 @@
+//! Medians set against each other, and against what this project aims at.
+
+use crate::suite::case::CaseResult;
+use crate::suite::metric::find;
+use serde_json::{Value, json};
+
+/// What a median is set against.
+enum Against {
+    /// Another median.
+    Case(String, &'static str),
+    /// A number, in the metric's unit.
+    Number(f64),
+}
+
+/// A median, set against something.
+pub struct Ratio {
+    /// In words.
+    pub about: String,
+    of: String,
+    metric: &'static str,
+    against: Against,
+    /// The ratio that is aimed at: at least, or with `at_most` at most.
+    pub aim: Option<f64>,
+    /// Less is better.
+    pub at_most: bool,
+    /// The median.
+    pub value: f64,
+    /// What it is set against.
+    pub other: f64,
+}
+
+impl Ratio {
+    /// The unit of the median.
+    pub fn unit(&self) -> &'static str {
+        find(self.metric).map_or("", |metric| metric.unit)
+    }
+
+    /// One by the other.
+    pub fn ratio(&self) -> f64 {
+        self.value / self.other
+    }
+
+    /// Whether the aim is reached; `None` where there is none.
+    pub fn is_reached(&self) -> Option<bool> {
+        self.aim.map(|aim| if self.at_most { self.ratio() <= aim } else { self.ratio() >= aim })
+    }
+
+    /// As an object.
+    pub fn json(&self) -> Value {
+        let against = match &self.against {
+            Against::Case(id, metric) => json!({ "id": id, "metric": metric }),
+            Against::Number(_) => Value::Null,
+        };
+        json!({
+            "about": self.about,
+            "id": self.of,
+            "metric": self.metric,
+            "value": self.value,
+            "against": against,
+            "against_value": self.other,
+            "ratio": self.ratio(),
+            "aim": self.aim,
+            "aim_is_at_most": self.at_most,
+            "reached": self.is_reached(),
+        })
+    }
+}
+
+/// Every ratio whose two sides were measured.
+pub fn all(results: &[CaseResult]) -> Vec<Ratio> {
+    let median = |id: &str, metric: &str| {
+        results.iter().find(|result| result.case.id() == id)?.summary(metric).map(|summary| summary.median)
+    };
+    let measured = |mut ratio: Ratio| {
+        ratio.value = median(&ratio.of, ratio.metric)?;
+        ratio.other = match &ratio.against {
+            Against::Case(id, metric) => median(id, metric)?,
+            Against::Number(number) => *number,
+        };
+        (ratio.other > 0.0).then_some(ratio)
+    };
+    wanted().into_iter().filter_map(measured).collect()
+}
+
+fn wanted() -> Vec<Ratio> {
+    let mut all = against_bounds();
+    all.extend(against_aims());
+    all.extend(against_peers());
+    all
+}
+
+fn ratio(about: String, of: String, metric: &'static str, against: Against, aim: Option<f64>) -> Ratio {
+    Ratio { about, of, metric, against, aim, at_most: false, value: 0.0, other: 0.0 }
+}
+
+fn case(id: &str, metric: &'static str) -> Against {
+    Against::Case(id.into(), metric)
+}
+
+fn against_bounds() -> Vec<Ratio> {
+    let mut all = Vec::new();
+    for operation in ["write", "read", "send"] {
+        for (size, told) in [("65536", "64 KiB"), ("262144", "256 KiB"), ("1048576", "1 MiB")] {
+            let about = format!(
+                "RC {} {told} over net_ring, of the copy+CRC bound (hot, 4 KiB)",
+                operation.to_uppercase()
+            );
+            // The project's aim is for the two that move data by address.
+            let aim = (operation != "send").then_some(0.85);
+            all.push(ratio(
+                about,
+                format!("ring/{operation}/{size}"),
+                "gbps",
+                case("limits/copy-crc-hot/4096", "gbps"),
+                aim,
+            ));
+        }
+    }
+    for operation in ["write", "read"] {
+        for (size, told) in [("65536", "64 KiB"), ("1048576", "1 MiB")] {
+            let about = format!(
+                "RC {} {told} with cold buffers, of the cold copy+CRC bound",
+                operation.to_uppercase()
+            );
+            let of = format!("ring/{operation}-cold/{size}");
+            all.push(ratio(about, of, "gbps", case("limits/copy-crc-cold/4096", "gbps"), Some(0.85)));
+        }
+    }
+    for (of, hop, about) in [
+        (
+            "qps/write/16",
+            "limits/ring-hop/138",
+            "64-byte WRITEs on 16 queue pairs, of the frames that net_ring carries",
+        ),
+        (
+            "veth/write/64",
+            "limits/veth-hop/138",
+            "64-byte WRITEs over veth, of the frames that the driver carries",
+        ),
+        (
+            "veth/write/4096",
+            "limits/veth-hop/4170",
+            "4-KiB WRITEs over veth, of the frames that the driver carries",
+        ),
+    ] {
+        all.push(ratio(about.into(), of.into(), "mmps", case(hop, "mpps"), None));
+    }
+    let trip = "8-byte WRITE, half a round trip, p50, in round trips of a cache line between the cores";
+    all.push(ratio(
+        trip.into(),
+        "latency/rc-write/8".into(),
+        "p50_us",
+        case("limits/round-trip", "p50_us"),
+        None,
+    ));
+    all
+}
+
+fn against_aims() -> Vec<Ratio> {
+    let number = |about: &str, of: &str, metric, aim, at_most| Ratio {
+        at_most,
+        ..ratio(about.into(), of.into(), metric, Against::Number(aim), Some(1.0))
+    };
+    vec![
+        number("RC WRITE 1 MiB over net_ring, of 100 Gb/s", "ring/write/1048576", "gbps", 100.0, false),
+        number("64-byte WRITEs, one queue pair, of 8 M/s", "ring/write/64", "mmps", 8.0, false),
+        number("64-byte SENDs, one queue pair, of 8 M/s", "ring/send/64", "mmps", 8.0, false),
+        number("64-byte WRITEs, 256 queue pairs, of 12 M/s", "qps/write/256", "mmps", 12.0, false),
+        number("64-byte SENDs, 256 queue pairs, of 12 M/s", "qps/send/256", "mmps", 12.0, false),
+        number("8-byte WRITE latency p50, of 1.2 µs", "latency/rc-write/8", "p50_us", 1.2, true),
+        number("8-byte WRITE latency p99.9, of 10 µs", "latency/rc-write/8", "p999_us", 10.0, true),
+        number(
+            "memory of an idle QP with queues of 1, of 4 KiB",
+            "setup/qp-memory/1",
+            "bytes_per_qp",
+            4096.0,
+            true,
+        ),
+    ]
+}
+
+fn against_peers() -> Vec<Ratio> {
+    let mut all = Vec::new();
+    for (wire, told) in [("veth", "af_packet on veth"), ("tap", "net_tap"), ("memif", "net_memif")] {
+        let about = format!("RC WRITE 1 MiB over {told}, of kernel TCP over veth");
+        let aim = (wire == "veth").then_some(1.0);
+        all.push(ratio(about, format!("{wire}/write/1048576"), "gbps", case("peers/tcp", "gbps"), aim));
+        let about = format!("RC WRITE 64 KiB over {told}, of UCX's put over TCP over veth");
+        let ucx = case("peers/ucx-ucp-put-bw/65536", "gbps");
+        all.push(ratio(about, format!("{wire}/write/65536"), "gbps", ucx, None));
+    }
+    for (operation, size, metric, aim) in [
+        ("write", "64", "mmps", 5.0),
+        ("send", "64", "mmps", 5.0),
+        ("write", "65536", "gbps", 3.0),
+        ("send", "65536", "gbps", 3.0),
+        ("read", "65536", "gbps", 3.0),
+    ] {
+        let about = format!(
+            "RC {} {size} B over taps on the bridge, of Linux rxe in guests on the same bridge",
+            operation.to_uppercase()
+        );
+        let rxe = case(&format!("rxe/{operation}/{size}"), metric);
+        all.push(ratio(about, format!("tap/{operation}/{size}"), metric, rxe, Some(aim)));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::cases;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_compared_is_measured_somewhere() {
+        let ids: Vec<String> = cases::all(Duration::from_secs(1)).iter().map(|case| case.id()).collect();
+        let is_there = |id: &String, metric| {
+            assert!(ids.contains(id), "{id}");
+            assert!(find(metric).is_some(), "{metric}");
+        };
+        for ratio in wanted() {
+            is_there(&ratio.of, ratio.metric);
+            if let Against::Case(id, metric) = &ratio.against {
+                is_there(id, metric);
+            }
+        }
+    }
+
+    #[test]
+    fn aims_are_reached_from_the_right_side() {
+        let with = |value, other, at_most| Ratio {
+            value,
+            other,
+            at_most,
+            ..ratio(String::new(), String::new(), "gbps", Against::Number(1.0), Some(1.0))
+        };
+        assert_eq!(with(2.0, 1.0, false).is_reached(), Some(true));
+        assert_eq!(with(2.0, 1.0, true).is_reached(), Some(false));
+        assert_eq!(Ratio { aim: None, ..with(2.0, 1.0, false) }.is_reached(), None);
+    }
+}
