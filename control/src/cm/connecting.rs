@@ -57,6 +57,7 @@ impl CmId {
         let (Some(path), Some(local), Some(peer)) = (place.path, place.local, place.peer) else {
             return Err(CmError::NoQp);
         };
+        let path = port.as_it_is_now(path);
         let service = ServiceId::new(inner.space, peer.port());
         let own = IpAddressing {
             source_port: local.port(),
@@ -90,6 +91,7 @@ impl CmId {
             };
             port.cm_connect(inner, &way, request)?
         };
+        place.path = Some(path);
         place.conn = Some(conn);
         place.state = State::Connecting;
         Ok(())
@@ -134,7 +136,7 @@ impl CmId {
             (_, planned) => planned.map(drop),
         };
         // The peer must not wait for an answer that never comes.
-        let sent = moved.and_then(|()| port.cm_accept(conn, answer)).inspect_err(|_| {
+        let sent = moved.and_then(|()| port.cm_accept(conn, answer, options.timing())).inspect_err(|_| {
             port.cm_reject(conn, RejectReason::CONSUMER_DEFINED, &[]);
         });
         if sent.is_err() {

@@ -285,7 +285,11 @@ impl CmId {
         limit("the ACK timeout code", options.ack_timeout.into(), 31)?;
         limit("the RNR timer code", options.min_rnr_timer.into(), 31)?;
         limit("retries", options.retries.into(), 15)?;
-        self.inner.lock().options = options;
+        let mut place = self.inner.lock();
+        if let (Some(Conn::Connection(conn)), Ok(port)) = (place.conn, self.inner.port(&place)) {
+            port.cm_set_timing(conn, options.timing());
+        }
+        place.options = options;
         Ok(())
     }
 

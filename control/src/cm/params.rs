@@ -69,11 +69,13 @@ pub struct UdParam {
 pub struct CmOptions {
     /// How long to wait for the answer to a message before it is sent again.
     pub retransmit: Duration,
-    /// How often a message is sent again. After these the peer is reported as unreachable.
+    /// How often a message is sent again. After these the peer is reported as unreachable, or the connection as disconnected. A
+    /// reply is sent again sooner and less often where the request says so.
     pub retries: u8,
     /// DSCP and ECN byte; by default the port's.
     pub traffic_class: Option<u8>,
-    /// Local ACK timeout of the queue pairs as the way alone needs it, 4.096 µs × 2^n, 0..=31; 0 waits for ever. What the other end
+    /// Local ACK timeout of the queue pairs as the way alone needs it, 4.096 µs × 2^n, 0..=31; 0 waits for ever, at this
+    /// end: nobody waits longer than 4.3 s at its peer's asking. What the other end
     /// needs to acknowledge is added to it (rocev2 facts, CM 10): of the default 15 it makes 16, 268 ms, where that is 134 ms as
     /// ours and that of Linux' rxe are.
     pub ack_timeout: u8,

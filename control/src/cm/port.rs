@@ -10,11 +10,11 @@ use super::event::{CmEventKind, Queued};
 use super::id::{CmId, Inner, State};
 use super::params::ConnParam;
 use super::registry::News;
-use super::ways::Ways;
+use super::ways::{self, Ways};
 use crate::endpoint::{PathRequest, PortCore, PortFacts, ResolvedPath};
 use ::cm::{
     Cm, Config, ConnId, DropReason, Event, ListenerId, Path, QpPlan, RepParams, ReqParams, SidrId,
-    SidrRepParams, SidrReqParams,
+    SidrRepParams, SidrReqParams, Timing,
 };
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -292,13 +292,19 @@ impl PortCore {
         self.cm.book().cm.plan_accept(conn, answer).map_err(CmError::from)
     }
 
-    pub(super) fn cm_accept(&self, conn: ConnId, answer: RepParams) -> Result<(), CmError> {
+    pub(super) fn cm_accept(&self, conn: ConnId, answer: RepParams, timing: Timing) -> Result<(), CmError> {
         self.call(|book, now| {
             let qpn = answer.qpn;
+            book.cm.set_timing(conn, timing)?;
             book.cm.send_rep(now, conn, &answer)?;
             book.unheard.insert(qpn, conn);
             Ok(())
         })
+    }
+
+    /// For what a connection has to say from now on, if it is there.
+    pub(super) fn cm_set_timing(&self, conn: ConnId, timing: Timing) {
+        let _ = self.call(|book, _| book.cm.set_timing(conn, timing));
     }
 
     pub(super) fn cm_ready(&self, conn: ConnId) -> Result<(), CmError> {
@@ -333,9 +339,21 @@ impl PortCore {
         });
     }
 
-    /// A next hop has moved to another MAC.
+    /// A next hop has moved to another MAC: what is under way is turned, and the queue pairs that it leads to are moved by the new
+    /// one. Those of connections that are there already are turned by the workers.
     pub fn cm_redirect(&self, whom: &Whom, from: Mac, to: Mac) {
-        self.cm.book().ways.redirect(whom, from, to);
+        let mut book = self.cm.book();
+        book.ways.redirect(whom, from, to);
+        let ids: Vec<Arc<Inner>> = book.ids.values().filter_map(Weak::upgrade).collect();
+        // Without the lock: an identifier's own is taken before it, and one of these may be the last handle.
+        drop(book);
+        for id in ids {
+            let mut guard = id.lock();
+            let place = &mut *guard;
+            let asked = place.asked.as_mut().map(|asked| &mut asked.way);
+            let resolved = place.path.as_mut().map(|path| &mut path.addressing);
+            asked.into_iter().chain(resolved).for_each(|way| ways::turn(way, whom, from, to));
+        }
     }
 
     /// A queue pair has received its first packet: rocev2 facts, CM 11, data establishes.

@@ -38,16 +38,21 @@ impl Ways {
 
     /// A next hop has moved to another MAC: those who are reached by it are reached there.
     pub fn redirect(&mut self, whom: &Whom, from: Mac, to: Mac) {
-        for ((_, remote, _), (way, _)) in &mut self.0 {
-            let vid = way.vlan.map_or(0, |tag| tag.vid);
-            if way.dmac == from && whom.leads_to(vid, *remote) {
-                way.dmac = to;
-            }
+        for (way, _) in self.0.values_mut() {
+            turn(way, whom, from, to);
         }
     }
 
     /// The way of a path.
     pub fn get(&self, path: &Path) -> Option<Addressing> {
         self.0.get(&ends(path)).map(|(way, _)| *way)
+    }
+}
+
+/// A next hop has moved: headers that lead there by its old MAC do so by the new one.
+pub(super) fn turn(way: &mut Addressing, whom: &Whom, from: Mac, to: Mac) {
+    let vid = way.vlan.map_or(0, |tag| tag.vid);
+    if way.dmac == from && whom.leads_to(vid, way.dst) {
+        way.dmac = to;
     }
 }

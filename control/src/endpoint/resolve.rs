@@ -144,6 +144,14 @@ impl PortCore {
         self.resolve_then(request, done).transpose()
     }
 
+    /// The same way to the next hop's MAC of now; as it was where that is not known.
+    pub fn as_it_is_now(&self, known: ResolvedPath) -> ResolvedPath {
+        let Addressing { dst, dmac, .. } = known.addressing;
+        let stack = self.network.lock();
+        let hop = stack.link(known.addressing.link_vlan()).and_then(|link| link.known_mac(dst.ip()));
+        ResolvedPath { addressing: Addressing { dmac: hop.unwrap_or(dmac), ..known.addressing }, ..known }
+    }
+
     /// How long a request waits at most.
     pub(super) fn patience(&self, request: &PathRequest) -> Duration {
         let most = self.facts.neighbour_timeout + SLACK;

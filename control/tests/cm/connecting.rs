@@ -107,12 +107,13 @@ fn without_responder_resources_there_is_nothing_to_read() {
 fn ack_timeouts_follow_from_the_way_and_the_peer() {
     let (client, server) = pair();
     let timeout = |end: &End| end.qp().query().unwrap().attr.timeout;
-    for (way, expected) in [(15, 16), (20, 20), (0, 0)] {
+    // Without end, and for hours, waits only who asks for it himself.
+    for (way, expected, asked) in [(15, 16, 16), (20, 20, 20), (31, 31, 20), (0, 0, 20)] {
         let listener = End::listening(&server, PortSpace::Tcp, at(SERVER, 7471));
         let active = End::resolved(&client, PortSpace::Tcp, at(SERVER, 7471));
         active.id.set_options(CmOptions { ack_timeout: way, ..CmOptions::default() }).unwrap();
         let passive = active.establish_with(&listener);
-        assert_eq!((timeout(&active), timeout(&passive)), (expected, expected), "{way}");
+        assert_eq!((timeout(&active), timeout(&passive)), (expected, asked), "{way}");
     }
     let mut peer = Stranger::new();
     let active = peer.asked_by_us(&CmOptions::default());

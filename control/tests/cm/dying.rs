@@ -3,7 +3,7 @@
 
 use crate::stranger::{OWN, Stranger, request};
 use crate::support::{End, SERVER, SOON, at, counted, until};
-use rockhopper::cm::{CmEventKind, ConnParam, PortSpace, State, Unreachable};
+use rockhopper::cm::{CmEventKind, CmOptions, ConnParam, PortSpace, State, Unreachable};
 use rockhopper::{QpState, RecvWr};
 use std::time::{Duration, Instant};
 use wire::mad::{CmMessage, CommId, Dreq, RejectReason, Rtu};
@@ -14,8 +14,14 @@ const QPN: u32 = 0x99;
 
 /// The stranger has asked, and the server accepted.
 fn accepted() -> (Stranger, End, End, wire::mad::Rep) {
+    accepted_with(&CmOptions::default())
+}
+
+/// The same by a listener with these options.
+fn accepted_with(options: &CmOptions) -> (Stranger, End, End, wire::mad::Rep) {
     let mut peer = Stranger::new();
     let listener = End::listening(&peer.endpoint, PortSpace::Tcp, at(SERVER, PORT));
+    listener.id.set_options(options.clone()).unwrap();
     peer.say(request(0x55, QPN, PORT, OWN.parse().unwrap()));
     let (passive, _) = End::requested(&listener);
     passive.qp().post_recv(RecvWr::new(3).sge(passive.mr().sge(0..64))).unwrap();
@@ -69,6 +75,28 @@ fn while_connected() {
     assert!(matches!(passive.next(), CmEventKind::Disconnected));
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     assert!(matches!(passive.next(), CmEventKind::TimewaitExit));
+}
+
+/// `retries` and `retransmit` hold for every message of the connection: the reply and the
+/// DREQ, too, and also when they are set in between.
+#[test]
+fn how_long_it_is_waited_for_is_the_identifiers_own() {
+    let once = |ms| CmOptions { retransmit: Duration::from_millis(ms), retries: 0, ..CmOptions::default() };
+    let (peer, _listener, passive, _) = accepted_with(&once(400));
+    let begin = Instant::now();
+    assert!(matches!(passive.next(), CmEventKind::Unreachable(Unreachable::Timeout)));
+    assert!(begin.elapsed() >= Duration::from_millis(350), "{:?}", begin.elapsed());
+    assert_eq!(counted(&peer.endpoint, "cm_tx_rep"), 1);
+
+    let (mut peer, _listener, passive, rep) = accepted();
+    peer.say(rtu(&rep));
+    passive.expect_established();
+    passive.id.set_options(once(400)).unwrap();
+    let begin = Instant::now();
+    passive.id.disconnect().unwrap();
+    assert!(matches!(passive.next(), CmEventKind::Disconnected));
+    assert!(begin.elapsed() >= Duration::from_millis(400), "{:?}", begin.elapsed());
+    assert_eq!(counted(&peer.endpoint, "cm_tx_dreq"), 1);
 }
 
 /// rocev2 facts, CM 11 and 14: a DREQ is answered, as often as it comes; one for another queue pair is not.

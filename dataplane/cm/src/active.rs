@@ -3,7 +3,7 @@
 use crate::build::{area, stateless_rej};
 use crate::conn::Conn;
 use crate::index::Peer;
-use crate::params::ack_timeout;
+use crate::params::{PEERS_LONGEST, ack_timeout};
 use crate::receive::Taken;
 use crate::slab::Handle;
 use crate::timers::timeout_code;
@@ -52,6 +52,7 @@ impl Cm {
             repeat: Some(Box::new(mad)),
             tries_left: timing.tries.saturating_sub(1),
             interval_ns: timing.interval_ns,
+            timing,
             deadline: None,
             expires: 0,
             listener: None,
@@ -98,7 +99,7 @@ impl Cm {
         }
         conn.rep = Some(Box::new(rep.clone()));
         // rocev2 facts, CM 10: now it is known what the peer needs.
-        conn.ack_timeout = ack_timeout(conn.ack_timeout, rep.target_ack_delay);
+        conn.ack_timeout = ack_timeout(conn.ack_timeout, rep.target_ack_delay.min(PEERS_LONGEST));
         conn.repeat = None;
         conn.expires = now.saturating_add(self.config.think_ns);
         let (id, think_until) = (conn.id, conn.expires.min(now.saturating_add(conn.interval_ns / 2)));

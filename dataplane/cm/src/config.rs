@@ -65,8 +65,8 @@ pub struct Config {
     pub mtu: Mtu,
     /// Partition of the port.
     pub pkey: PKey,
-    /// Of REQ, DREQ and SIDR_REQ, where the call says nothing else; REPs keep to it too, unless the peer has announced
-    /// that it answers sooner.
+    /// Of every message that is repeated, where its call or [`Cm::set_timing`](crate::Cm::set_timing) says nothing else. REPs keep
+    /// to what the peer has announced if it answers sooner.
     pub timing: Timing,
     /// Nanoseconds that the application may think about a request or a reply, before it counts as refused.
     pub think_ns: u64,

@@ -1,6 +1,6 @@
 //! One connection.
 
-use crate::{ConnId, ListenerId, Path, State};
+use crate::{ConnId, ListenerId, Path, State, Timing};
 use wire::Qpn;
 use wire::mad::{CmMad, CommId, Rep, Req};
 
@@ -30,7 +30,10 @@ pub(crate) struct Conn {
     /// told when it goes on as if nothing had happened.
     pub repeat: Option<Box<CmMad>>,
     pub tries_left: u32,
+    /// Between two sendings of the message under way.
     pub interval_ns: u64,
+    /// How messages that begin from now on are repeated.
+    pub timing: Timing,
     pub deadline: Option<u64>,
     /// When the application has thought long enough.
     pub expires: u64,

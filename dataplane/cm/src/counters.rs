@@ -145,4 +145,6 @@ pub struct Usage {
     pub sidr: usize,
     /// Listeners.
     pub listeners: usize,
+    /// Entries of the tables by which connections are found: IDs of both ends, QPs, peers with requests under way.
+    pub keys: usize,
 }

@@ -7,7 +7,7 @@ use crate::{Cm, CmError, ConnId, DisconnectCause, DropReason, Event, Path, State
 use wire::mad::{Area, CmMad, Drep, Dreq};
 
 impl Cm {
-    /// Ends a connection. [`Event::Disconnected`] follows within the patience of the configuration's timing.
+    /// Ends a connection. [`Event::Disconnected`] follows within the patience of its timing: see [`Cm::set_timing`].
     pub fn send_dreq(&mut self, now: u64, conn: ConnId, private_data: &[u8]) -> Result<(), CmError> {
         let private_data = area(private_data)?;
         let state = self.state(conn)?;
@@ -19,8 +19,9 @@ impl Cm {
     }
 
     pub(crate) fn begin_dreq(&mut self, now: u64, handle: Handle, private_data: Area<220>) {
-        let (transaction_id, timing) = (self.random.next(), self.config.timing);
+        let transaction_id = self.random.next();
         let Some(conn) = self.conns.get_mut(handle) else { return };
+        let timing = conn.timing;
         conn.repeat = Some(Box::new(conn.dreq(transaction_id, private_data)));
         (conn.interval_ns, conn.tries_left) = (timing.interval_ns, timing.tries.saturating_sub(1));
         self.set_state(handle, State::DreqSent);

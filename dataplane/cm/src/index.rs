@@ -43,6 +43,10 @@ impl Index {
         self.half_open_in_all
     }
 
+    pub fn keys(&self) -> usize {
+        self.by_local.len() + self.by_remote.len() + self.by_qpn.len() + self.half_open.len()
+    }
+
     pub fn open_half(&mut self, remote: Gid) {
         *self.half_open.entry(remote).or_default() += 1;
         self.half_open_in_all += 1;

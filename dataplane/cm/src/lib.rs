@@ -61,7 +61,7 @@ pub use error::CmError;
 pub use event::{DisconnectCause, Event};
 pub use listen::ListenerId;
 pub use machine::{Cm, Transmit};
-pub use params::{Path, RepParams, ReqParams, ack_timeout};
+pub use params::{PEERS_LONGEST, Path, RepParams, ReqParams, ack_timeout};
 pub use plan::QpPlan;
 pub use sidr::{SidrId, SidrRepParams, SidrReqParams};
 pub use slab::ConnId;

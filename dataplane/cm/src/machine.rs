@@ -7,7 +7,9 @@ use crate::random::Random;
 use crate::sidr::Questions;
 use crate::slab::{Handle, Slab};
 use crate::timers::{Timed, Timers, timeout_ns};
-use crate::{CmError, Config, ConnId, Counters, Event, Path, QpPlan, RepParams, SidrId, State, Usage};
+use crate::{
+    CmError, Config, ConnId, Counters, Event, Path, QpPlan, RepParams, SidrId, State, Timing, Usage,
+};
 use std::collections::VecDeque;
 use wire::mad::{CmMad, CommId, MAD_LEN, MessageKind};
 
@@ -97,12 +99,20 @@ impl Cm {
             half_open: self.index.half_open_in_all(),
             sidr: self.questions.len(),
             listeners: self.listeners.len(),
+            keys: self.index.keys(),
         }
     }
 
     /// Where a connection stands.
     pub fn state(&self, conn: ConnId) -> Result<State, CmError> {
         self.conns.get(conn.0).map(|conn| conn.state).ok_or(CmError::UnknownId)
+    }
+
+    /// How messages of a connection that begin from now on are repeated. Until then it is as its request said, or the
+    /// configuration.
+    pub fn set_timing(&mut self, conn: ConnId, timing: Timing) -> Result<(), CmError> {
+        self.conns.get_mut(conn.0).ok_or(CmError::UnknownId)?.timing = timing;
+        Ok(())
     }
 
     /// Attributes for the QP of the active side, once the REP is here.

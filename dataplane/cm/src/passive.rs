@@ -67,6 +67,7 @@ impl Cm {
         let expires = now.saturating_add(self.config.think_ns);
         // Half of the time that the peer gives us: then it is told that we need more.
         let mra_at = now.saturating_add(timeout_ns(req.remote_cm_timeout) / 2);
+        let timing = self.config.timing;
         let inserted = self.insert(|id| Conn {
             id,
             state: State::ReqRcvd,
@@ -83,6 +84,7 @@ impl Cm {
             repeat: None,
             tries_left: 0,
             interval_ns: 0,
+            timing,
             deadline: None,
             expires,
             listener: Some(listener),
@@ -123,7 +125,7 @@ impl Cm {
     /// Accepts a request: the QP is in RTS. [`Event::Established`] follows, or [`Event::Unreachable`].
     pub fn send_rep(&mut self, now: u64, conn: ConnId, params: &RepParams) -> Result<(), CmError> {
         let private_data = area(&params.private_data)?;
-        let (handle, ca_guid, timing) = (conn.0, self.config.ca_guid, self.config.timing);
+        let (handle, ca_guid) = (conn.0, self.config.ca_guid);
         let conn = self.conns.get_mut(handle).ok_or(CmError::UnknownId)?;
         let Some(req) = conn.req.as_ref().filter(|_| conn.state.is_asked()) else {
             return Err(CmError::WrongState(conn.state));
@@ -145,8 +147,8 @@ impl Cm {
             ..Rep::default()
         };
         let announced_ns = timeout_ns(req.local_cm_timeout).max(SHORTEST_INTERVAL_NS);
-        conn.interval_ns = announced_ns.min(timing.interval_ns);
-        conn.tries_left = timing.tries.saturating_sub(1).min(u32::from(req.max_cm_retries));
+        conn.interval_ns = announced_ns.min(conn.timing.interval_ns);
+        conn.tries_left = conn.timing.tries.saturating_sub(1).min(u32::from(req.max_cm_retries));
         conn.local_qpn = Some(params.qpn);
         conn.repeat = Some(Box::new(CmMad::new(conn.transaction_id, rep)));
         let deadline = now.saturating_add(conn.interval_ns);

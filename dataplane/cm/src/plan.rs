@@ -1,5 +1,6 @@
 //! What both ends derive from REQ and REP for their QPs (rocev2 facts, CM 12).
 
+use crate::params::asked_ack_timeout;
 use crate::{Path, RepParams};
 use wire::mad::{Rep, Req, Transport};
 use wire::{Mtu, Psn, Qpn};
@@ -70,7 +71,7 @@ impl QpPlan {
             retry_count: req.retry_count,
             rnr_retry_count: req.rnr_retry_count,
             // What the peer needs to acknowledge is in it (rocev2 facts, CM 12).
-            ack_timeout: req.primary.ack_timeout,
+            ack_timeout: asked_ack_timeout(req.primary.ack_timeout),
         })
     }
 }

@@ -32,7 +32,7 @@ fn reported(end: &mut End, within_ns: u64) -> Event {
 fn is_freed(end: &mut End, conn: ConnId) {
     end.pass(TIMEWAIT_NS);
     assert!(matches!(end.event(), Event::TimewaitExit { conn: gone, .. } if gone == conn));
-    assert_eq!((end.cm.usage().connections, end.cm.usage().timewait, end.cm.usage().half_open), (0, 0, 0));
+    assert_eq!(end.cm.usage(), Usage { listeners: end.cm.usage().listeners, ..Usage::default() });
     assert_eq!((end.cm.next_timeout(), end.cm.state(conn)), (None, Err(CmError::UnknownId)));
 }
 

@@ -86,6 +86,50 @@ fn a_disconnect_that_nobody_answers_ends_all_the_same() {
     assert_eq!(pair.a.event(), Event::Disconnected { conn, cause: DisconnectCause::Unanswered });
 }
 
+/// The timing of a connection is that of its request, or of the configuration until it is told another.
+#[test]
+fn a_connection_keeps_to_its_own_timing() {
+    let (twice, thrice) =
+        (Timing { interval_ns: 30 * MS, tries: 2 }, Timing { interval_ns: 20 * MS, tries: 3 });
+    let (reply, dreq, rej) = (MessageKind::Rep, MessageKind::Dreq, MessageKind::Rej);
+    let ask = |pair: &mut Pair| {
+        let params = ReqParams { timing: Some(twice), ..pair.a.req() };
+        let a = pair.a.cm.send_req(0, &params).unwrap();
+        pair.settle();
+        let Event::ReqReceived { conn: b, .. } = pair.b.event() else { panic!() };
+        pair.b.cm.set_timing(b, thrice).unwrap();
+        pair.b.cm.send_rep(0, b, &rep()).unwrap();
+        (a, b)
+    };
+    let mut pair = Pair::new();
+    ask(&mut pair);
+    assert_eq!(sendings(&mut pair.b), [(0, reply), (20, reply), (40, reply), (60, rej)]);
+
+    for (active, late, expected) in
+        [(true, false, vec![0, 30]), (true, true, vec![0, 20, 40]), (false, false, vec![0, 20, 40])]
+    {
+        for destroyed in [false, true] {
+            let mut pair = Pair::new();
+            let (a, b) = ask(&mut pair);
+            pair.settle();
+            pair.a.cm.send_rtu(0, a, b"").unwrap();
+            pair.settle();
+            let (end, conn) = if active { (&mut pair.a, a) } else { (&mut pair.b, b) };
+            if late {
+                end.cm.set_timing(conn, thrice).unwrap();
+            }
+            match destroyed {
+                false => end.cm.send_dreq(0, conn, b"").unwrap(),
+                true => end.cm.destroy(0, conn),
+            }
+            let expected: Vec<_> = expected.iter().map(|&at| (at, dreq)).collect();
+            assert_eq!(sendings(end), expected);
+        }
+    }
+    let gone = pair.b.events().pop().and_then(|event| event.conn()).unwrap();
+    assert_eq!(pair.b.cm.set_timing(gone, twice), Err(CmError::UnknownId));
+}
+
 /// What a peer has announced in its REQ is also what ours announces: a code for the interval, and fifteen retries, as Linux.
 #[test]
 fn our_request_announces_our_interval() {
