@@ -23,6 +23,7 @@ mod retry;
 mod slots;
 mod state;
 mod transition;
+mod window;
 
 pub use attr::{QpAttr, QpAttrMask};
 pub use modify::ModifyError;

@@ -2,8 +2,8 @@
 //! names the next packet, new or again. Going back is moving the cursor to `una`; a full sink leaves it where it is.
 
 use super::flight::{Flight, Wqe, offset};
+use super::window::Window;
 use crate::Nanos;
-use crate::limits::{WINDOW_MAX, WINDOW_MIN, WINDOW_START};
 use wire::Psn;
 
 /// Half of the PSN space: beyond that an old packet could not be told from a new one.
@@ -38,7 +38,7 @@ pub(crate) struct Requester {
     /// The PSN after all that was ever sent, expected READ responses among it.
     pub sent_end: Psn,
     /// PSNs that may be outstanding.
-    pub window: u32,
+    pub window: Window,
     /// READs, atomics and their like (all that await a response) started and not finished.
     pub rd_atomic: u32,
     /// Packets since the last one with AckReq.
@@ -76,7 +76,7 @@ impl Requester {
             cursor: Cursor { seq: 0, packet: 0 },
             una: Psn::new(0),
             sent_end: Psn::new(0),
-            window: WINDOW_START,
+            window: Window::START,
             rd_atomic: 0,
             since_ack_req: 0,
             retries: 0,
@@ -93,7 +93,7 @@ impl Requester {
         self.flight.clear();
         self.sent_end = sq_psn;
         self.forget();
-        self.window = WINDOW_START;
+        self.window = Window::START;
     }
 
     /// Nothing is in flight any more, and nothing is waited for: the ring was emptied.
@@ -189,7 +189,7 @@ impl Requester {
         self.rnr_retries = 0;
         self.rnr = self.rnr.filter(|wait| !wait.psn.is_before(self.una));
         self.recovering = false;
-        self.window = self.window.saturating_add(packets).min(WINDOW_MAX);
+        self.window.grow(packets);
         if self.recover_end.is_some_and(|end| !self.una.is_before(end)) {
             self.recover_end = None;
         }
@@ -204,11 +204,6 @@ impl Requester {
         {
             self.cursor.packet = self.cursor.packet.max(oldest.done_before(self.una));
         }
-    }
-
-    /// Packets were lost: half the window.
-    pub fn shrink_window(&mut self) {
-        self.window = (self.window / 2).max(WINDOW_MIN);
     }
 
     /// Frees the oldest place in the ring; the cursor does not stay behind.

@@ -119,8 +119,8 @@ fn rouses(op: &SendOp) -> bool {
 fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32, position: Position) -> bool {
     let req = &qp.req;
     position.ends()
-        || req.since_ack_req + 1 >= ACK_REQ_EVERY.min(req.window / 2)
-        || offset(wqe.first_psn.add(packet), req.una) + 1 >= req.window
+        || req.since_ack_req + 1 >= ACK_REQ_EVERY.min(req.window.size() / 2)
+        || offset(wqe.first_psn.add(packet), req.una) + 1 >= req.window.size()
 }
 
 /// RETH in the first packet, immediate or key in the last.

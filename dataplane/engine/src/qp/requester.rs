@@ -34,7 +34,7 @@ fn next(qp: &Qp) -> Next {
         return Next::Nothing;
     }
     if req.at_end() {
-        let starts = qp.state == QpState::Rts && req.outstanding() < req.window;
+        let starts = qp.state == QpState::Rts && req.outstanding() < req.window.size();
         return if starts { Next::Load } else { Next::Nothing };
     }
     let wqe = req.flight.get(req.cursor.seq);
@@ -44,7 +44,7 @@ fn next(qp: &Qp) -> Next {
     if wqe.packets == 0 {
         return Next::Local;
     }
-    if offset(req.cursor_psn(), req.una) < req.window { Next::Packet } else { Next::Nothing }
+    if offset(req.cursor_psn(), req.una) < req.window.size() { Next::Packet } else { Next::Nothing }
 }
 
 /// Whether rules other than the window let a request begin.

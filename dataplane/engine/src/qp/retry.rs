@@ -97,7 +97,7 @@ fn go_back<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
         return flush::fail_send(qp, ctx, WcStatus::RetryExcErr);
     }
     qp.req.retries += 1;
-    qp.req.shrink_window();
+    qp.req.window.shrink();
     qp.req.recovering = true;
     qp.req.recover_end = Some(qp.req.sent_end);
     qp.req.go_back();

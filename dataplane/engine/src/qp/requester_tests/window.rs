@@ -1,4 +1,4 @@
-//! The window: in packets, expected READ responses among them; it grows with what arrives and shrinks with what is lost.
+//! The window: in packets, expected READ responses among them; it grows with what arrives, and carefully after a loss.
 
 use super::*;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN, WINDOW_START};
@@ -78,4 +78,21 @@ fn a_loss_halves_the_window_down_to_its_least() {
     }
     let least = WINDOW_MIN as usize;
     assert_eq!(sizes, [128, 64, 32, 16, least, least]);
+}
+
+/// What a loss has taught is kept: one packet more for each window that arrives, where before it would double.
+#[test]
+fn after_a_loss_the_window_grows_by_one_a_round_trip() {
+    let (mut rig, region) = rc();
+    rig.post_send(wr(1, SendOp::Send, &[region.sge(0, 256 * 1000)]));
+    assert_eq!(rig.sent().len(), START);
+    nak(&mut rig, 0x100, NakCode::PsnSequence);
+    let half = START as u32 / 2;
+    let mut next = 0x100;
+    for more in 0..4 {
+        let sent = rig.sent();
+        assert_eq!((sent[0].bth.psn.value(), sent.len() as u32), (next, half + more));
+        next += half + more;
+        ack(&mut rig, next - 1);
+    }
 }
