@@ -155,7 +155,8 @@ impl Lane {
                 *used += len;
                 Fate::Lent(frame, begin)
             }
-            Fate::Dropped => Fate::Dropped,
+            // One that cannot be read was not copied either: nobody gets to see what the room held before.
+            Fate::Dropped | Fate::Slow => Fate::Dropped,
             other => {
                 let copy = self.outgoing.pool.alloc();
                 let Some(copy) =
