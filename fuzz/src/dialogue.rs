@@ -204,7 +204,6 @@ impl Dialogue {
 
     fn doorbell(&mut self) {
         let rig = &mut self.setup.rig;
-        rig.shared.answer();
         rig.engine.on_doorbell(rig.now, QPN);
     }
 

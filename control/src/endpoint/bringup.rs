@@ -14,6 +14,7 @@ use crate::preflight::{self, Problem};
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortId, RxQueue, TxQueue, Vdev, vdev};
+use engine::limits::MAX_QPS;
 use engine::{EngineConfig, EventQueue};
 use impair::{Plan, Stage};
 use memory::Regions;
@@ -181,7 +182,6 @@ impl OpenedPort {
         let lends = negotiated.tx_lends && settings.zero_copy;
         let lending = lends.then(|| Mempool::new(eal, lending_pool(settings, index, workers))).transpose()?;
         let queues = port.take_queues();
-        let max_qps = EngineConfig::default().max_qps;
         Ok(OpenedPort {
             facts: PortFacts {
                 number: index as u16 + 1,
@@ -194,11 +194,11 @@ impl OpenedPort {
                 vlan: settings.vlan,
                 neighbour_timeout: settings.neighbour_timeout,
                 qos: config.qos,
-                max_qps,
+                max_qps: MAX_QPS,
                 max_mrs: MAX_MRS,
             },
             stack,
-            link: PortLink::new(LinkConfig { workers: queues.len(), max_qps, ..LinkConfig::default() })?,
+            link: PortLink::new(LinkConfig { workers: queues.len(), ..LinkConfig::default() })?,
             regions: Regions::new(MAX_MRS),
             raised: Arc::new(EventQueue::new(EVENTS)),
             pool,

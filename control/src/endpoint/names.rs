@@ -104,14 +104,18 @@ impl Names {
         self.keys.len()
     }
 
-    /// An unused queue pair number: not 0 and 1, which are for management, nor the one of multicast.
-    pub fn qpn(&mut self, qp_type: QpType) -> Qpn {
+    /// An unused queue pair number: not 0 and 1, which are for management, nor the one of multicast. `None` when `most` queue pairs
+    /// live.
+    pub fn qpn(&mut self, qp_type: QpType, most: usize) -> Option<Qpn> {
+        if self.qps.len() >= most {
+            return None;
+        }
         self.resting.wake(Instant::now());
         loop {
             let qpn = Qpn::new(rand::random());
             if self.is_free(qpn) {
                 self.qps.insert(qpn.value(), qp_type);
-                return qpn;
+                return Some(qpn);
             }
         }
     }
@@ -155,7 +159,7 @@ mod tests {
     #[test]
     fn a_number_is_free_when_it_has_rested() {
         let mut names = Names::default();
-        let qpn = names.qpn(QpType::Rc);
+        let qpn = names.qpn(QpType::Rc, 1).expect("there is none");
         assert!(!names.is_free(qpn) && !names.is_free(Qpn::GSI));
         names.free_qpn(qpn);
         assert!(!names.is_free(qpn), "it rests");
@@ -173,9 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn there_are_no_more_queue_pairs_than_the_device_says() {
+        let mut names = Names::default();
+        let first = names.qpn(QpType::Rc, 2).expect("there is none");
+        assert!(names.qpn(QpType::Ud, 2).is_some());
+        assert_eq!(names.qpn(QpType::Rc, 2), None);
+        names.free_qpn(first);
+        assert!(names.qpn(QpType::Rc, 2).is_some());
+    }
+
+    #[test]
     fn numbers_are_unused_unpredictable_and_not_special() {
         let mut names = Names::default();
-        let qpns: Vec<u32> = (0..2000).map(|_| names.qpn(QpType::Rc).value()).collect();
+        let qpns: Vec<u32> =
+            (0..2000).map(|_| names.qpn(QpType::Rc, 2000).expect("there are fewer").value()).collect();
         assert_eq!(names.qps.len(), 2000, "no number twice");
         assert!([0, 1, 0xFF_FFFF].into_iter().all(|qpn| is_special(Qpn::new(qpn))));
         assert!(![2, 0xFF_FFFE].into_iter().any(|qpn| is_special(Qpn::new(qpn))));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wire::Mtu;
 
 /// Most QPs of one run.
-pub const MAX_QPS: u32 = 1024;
+pub const MAX_QPS: u32 = 16_384;
 /// Longest message of a run, bytes.
 pub const MAX_SIZE: u32 = 1 << 28;
 /// Most memory that one side of one run registers per area, bytes.

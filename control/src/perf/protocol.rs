@@ -26,7 +26,7 @@ use std::net::IpAddr;
 /// Version of the protocol; both ends must have the same.
 pub const VERSION: u32 = 2;
 /// Longest line, bytes: the QPs of the largest run with room to spare.
-pub const MAX_LINE: usize = 512 * 1024;
+pub const MAX_LINE: usize = 4 << 20;
 /// TCP port where a server listens unless told otherwise.
 pub const DEFAULT_PORT: u16 = 18591;
 

@@ -60,7 +60,10 @@ impl Qp {
             (_, Some(srq), _) => Arc::clone(srq.queue()),
             _ => Arc::new(RecvQueue::new(max_recv_wr, max_recv_sge)),
         };
-        let qpn = device.port.names().qpn(options.qp_type);
+        let most = device.port.facts.max_qps;
+        let qpn = device.port.names().qpn(options.qp_type, most);
+        let (asked, most) = (most as u64 + 1, most as u64);
+        let qpn = qpn.ok_or(CreateError::Limit { what: "queue pairs", asked, most })?;
         let shared = Arc::new(QpShared::new(qpn, options.qp_type, sq, rq));
         let init = QpInit {
             shared: Arc::clone(&shared),

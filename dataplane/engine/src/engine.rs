@@ -3,6 +3,7 @@
 use crate::Nanos;
 use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
+use crate::limits::MAX_QPS;
 use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
@@ -15,10 +16,10 @@ use crate::timer::TimerWheel;
 use std::sync::Arc;
 use wire::{Gid, Mac, Network, Qpn, Srqn};
 
-/// Capacities, fixed when the engine is made.
+/// Capacities.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
-    /// Most QPs.
+    /// Most QPs. Tables grow as QPs are added, and with nothing else.
     pub max_qps: usize,
     /// Regions that fit before the table grows.
     pub max_mrs: usize,
@@ -26,7 +27,7 @@ pub struct EngineConfig {
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        EngineConfig { max_qps: 4096, max_mrs: 4096 }
+        EngineConfig { max_qps: MAX_QPS, max_mrs: 4096 }
     }
 }
 
@@ -49,8 +50,11 @@ pub struct Engine<M> {
     srqs: SrqTable,
     events: Arc<EventQueue>,
     by_qpn: NumberMap<u32>,
+    /// By slot: as many as there ever were QPs at a time.
     qps: Vec<Option<Box<Qp>>>,
+    /// Slots of `qps` without a QP.
     free: Vec<u32>,
+    max_qps: usize,
     sched: Scheduler,
     timers: TimerWheel,
     /// Packets that reached no QP, and what destroyed QPs had counted.
@@ -65,11 +69,12 @@ impl<M: Memory> Engine<M> {
             keys: MrTable::new(config.max_mrs),
             srqs: SrqTable::default(),
             events,
-            by_qpn: NumberMap::with_capacity(config.max_qps),
-            qps: (0..config.max_qps).map(|_| None).collect(),
-            free: (0..config.max_qps as u32).rev().collect(),
-            sched: Scheduler::new(config.max_qps),
-            timers: TimerWheel::new(config.max_qps),
+            by_qpn: NumberMap::default(),
+            qps: Vec::new(),
+            free: Vec::new(),
+            max_qps: config.max_qps,
+            sched: Scheduler::new(0),
+            timers: TimerWheel::new(0),
             counters: Counters::default(),
         }
     }
@@ -114,7 +119,7 @@ impl<M: Memory> Engine<M> {
     }
 
     /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place. Doorbells
-    /// that rang at the old home meanwhile need not be repeated.
+    /// that rang at the old home meanwhile need not be repeated: this answers them.
     pub fn attach_qp(&mut self, now: Nanos, qp: Box<Qp>) -> Result<(), (Box<Qp>, AddQpError)> {
         let slot = self.place(qp)?;
         self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
@@ -126,12 +131,24 @@ impl<M: Memory> Engine<M> {
         if self.by_qpn.get(qpn.value()).is_some() {
             return Err((qp, AddQpError::Exists(qpn)));
         }
-        let Some(slot) = self.free.pop() else {
-            return Err((qp, AddQpError::Full(self.qps.len())));
+        let Some(slot) = self.free_slot() else {
+            return Err((qp, AddQpError::Full(self.max_qps)));
         };
         self.by_qpn.insert(qpn.value(), slot);
         self.qps[slot as usize] = Some(qp);
         Ok(slot)
+    }
+
+    /// A slot without a QP, which has its place in every table.
+    fn free_slot(&mut self) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
+        }
+        let slot = Some(self.qps.len()).filter(|&slot| slot < self.max_qps)?;
+        self.qps.push(None);
+        self.sched.add_slot();
+        self.timers.add_slot();
+        Some(slot as u32)
     }
 
     /// Removes a QP with all that it has in flight, to be attached elsewhere.
@@ -220,6 +237,11 @@ impl<M: Memory> Engine<M> {
         self.qps[self.slot_of(qpn)? as usize].as_deref()
     }
 
+    /// How many QPs are here.
+    pub fn qp_count(&self) -> usize {
+        self.qps.len() - self.free.len()
+    }
+
     /// QPs here.
     pub fn qps(&self) -> impl Iterator<Item = &Qp> {
         self.qps.iter().filter_map(|qp| qp.as_deref())
@@ -246,9 +268,17 @@ impl<M: Memory> Engine<M> {
         });
     }
 
-    /// A poster rang for this QP. The worker has [answered](crate::QpShared::answer) the bell before.
+    /// A poster rang for this QP: the bell is answered, and then what was posted is looked at. A QP that is not here is gone, or
+    /// has moved: then its new engine has looked, or will.
     pub fn on_doorbell(&mut self, now: Nanos, qpn: Qpn) {
         if let Some(slot) = self.slot_of(qpn) {
+            self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
+        }
+    }
+
+    /// The same for every QP here: posters rang for somebody.
+    pub fn on_doorbells(&mut self, now: Nanos) {
+        for slot in 0..self.qps.len() as u32 {
             self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
         }
     }

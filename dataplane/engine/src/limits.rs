@@ -4,6 +4,8 @@
 pub const MAX_SGE: usize = 8;
 /// Bytes of payload that a work request can carry in itself (inline).
 pub const MAX_INLINE: usize = 128;
+/// Most QPs of a device, all of which may live on one of its workers. Tables of QPs grow as QPs come, so the limit costs nothing.
+pub const MAX_QPS: usize = 65_536;
 /// Largest message: RC and UC, bytes. The wire allows 2^31; a completion's byte count and a RETH length of exactly
 /// 2^31 are accepted from peers.
 pub const MAX_MESSAGE: u32 = 1 << 31;

@@ -11,7 +11,6 @@ use crate::mw::{BindError, Binding, Bound, MemoryWindow, MwType};
 use crate::numbers::NumberMap;
 use crate::versioned::Version;
 use crate::wr::Bind;
-use std::hash::Hasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wire::{LKey, Qpn, RKey};
@@ -301,27 +300,6 @@ impl MemoryRegion {
             return Err(KeyFault::Access);
         }
         Ok(grant)
-    }
-}
-
-/// Keys and QPNs are random already: their low bits are hash enough.
-#[derive(Default, Debug, Clone, Copy)]
-pub struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        // hashbrown takes its control byte from the top bits and the bucket from the low ones.
-        self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 << 8) | u64::from(byte);
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = u64::from(number);
     }
 }
 

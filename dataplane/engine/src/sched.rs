@@ -23,6 +23,13 @@ impl Scheduler {
         Scheduler { ready: VecDeque::with_capacity(slots), lanes: vec![Lane::default(); slots] }
     }
 
+    /// Makes room for one slot more: the next number. Nothing else allocates.
+    pub fn add_slot(&mut self) {
+        self.lanes.push(Lane::default());
+        // All of them may be ready. What is reserved grows by doubling.
+        self.ready.reserve(self.lanes.len() - self.ready.len());
+    }
+
     /// Puts a QP in the round, at the end, if it is not there.
     pub fn enqueue(&mut self, slot: u32) {
         let lane = &mut self.lanes[slot as usize];

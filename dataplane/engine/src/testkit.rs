@@ -447,7 +447,6 @@ impl Rig {
     }
 
     fn doorbell(&mut self) {
-        self.shared.answer();
         self.engine.on_doorbell(self.now, self.qpn());
     }
 

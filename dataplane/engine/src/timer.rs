@@ -20,6 +20,8 @@ struct Node {
     armed: bool,
 }
 
+const IDLE: Node = Node { next: NONE, prev: NONE, deadline: 0, armed: false };
+
 /// Timers by slot number.
 #[derive(Debug)]
 pub struct TimerWheel {
@@ -34,14 +36,18 @@ pub struct TimerWheel {
 impl TimerWheel {
     /// A wheel for slots below `slots`.
     pub fn new(slots: usize) -> Self {
-        let idle = Node { next: NONE, prev: NONE, deadline: 0, armed: false };
         TimerWheel {
             heads: Box::new([NONE; BUCKETS]),
             occupied: [0; WORDS],
-            nodes: vec![idle; slots],
+            nodes: vec![IDLE; slots],
             tick: 0,
             armed: 0,
         }
+    }
+
+    /// Makes room for one slot more: the next number. Nothing else allocates.
+    pub fn add_slot(&mut self) {
+        self.nodes.push(IDLE);
     }
 
     /// Makes sure that `slot` fires at `deadline` or earlier. A timer that is armed for earlier stays.

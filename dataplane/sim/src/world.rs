@@ -177,12 +177,9 @@ impl World {
     }
 
     pub(crate) fn ring(&mut self, qp: QpId, ring: bool) {
-        let SimQp { endpoint, qpn, ref shared, .. } = self.qps[qp.0];
-        if ring {
-            shared.answer();
-            if let Some(engine) = self.endpoints[endpoint.0].home(qpn) {
-                engine.on_doorbell(self.now, qpn);
-            }
+        let SimQp { endpoint, qpn, .. } = self.qps[qp.0];
+        if ring && let Some(engine) = self.endpoints[endpoint.0].home(qpn) {
+            engine.on_doorbell(self.now, qpn);
         }
     }
 

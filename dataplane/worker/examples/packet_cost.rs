@@ -133,7 +133,7 @@ const SHAPE: Shape = Shape {
     link: LINK,
 };
 const LINK: LinkConfig =
-    LinkConfig { workers: 1, max_qps: 64, slow: 64, mads: 1, inject: 64, handoff: 1, move_after: 64 };
+    LinkConfig { workers: 1, bells: 64, slow: 64, mads: 1, inject: 64, handoff: 1, move_after: 64 };
 
 fn one_thread<R>(size: u32, run: impl FnOnce(&mut Load, &mut dyn FnMut()) -> R) -> R {
     let (a, b) = sides(&format!("one{size}"), &SHAPE);

@@ -41,31 +41,15 @@ impl Lane {
         }
         for _ in 0..PER_POLL {
             let Some(qpn) = self.bells().ring.pop() else { break };
-            self.answer_doorbell(now, qpn);
+            self.engine.on_doorbell(now, qpn);
         }
         if self.bells().all.swap(false, Ordering::AcqRel) {
-            self.answer_everybody(now);
+            self.engine.on_doorbells(now);
         }
         true
     }
 
     fn bells(&self) -> &Bells {
         self.link.bells(self.index)
-    }
-
-    /// A QP that is not here is gone, or has moved: then its new worker has looked at what was posted, or will.
-    fn answer_doorbell(&mut self, now: Nanos, qpn: Qpn) {
-        if let Some(shared) = self.posters.get(&qpn.value()) {
-            shared.answer();
-            self.engine.on_doorbell(now, qpn);
-        }
-    }
-
-    #[cold]
-    fn answer_everybody(&mut self, now: Nanos) {
-        for shared in self.posters.values() {
-            shared.answer();
-            self.engine.on_doorbell(now, shared.qpn());
-        }
     }
 }

@@ -4,7 +4,6 @@ use crate::command::{CallError, Command, Outcome, QpSnapshot, Reply};
 use crate::lane::Lane;
 use crate::worker::Worker;
 use engine::{Nanos, QpAttr, QpAttrMask, QpInit};
-use std::sync::Arc;
 use wire::{Addressing, Qpn};
 
 impl Worker {
@@ -53,10 +52,9 @@ impl Lane {
         if init.port_mtu > self.max_mtu {
             return Err(CallError::Mtu { asked: init.port_mtu, max: self.max_mtu });
         }
-        let shared = Arc::clone(&init.shared);
+        let qpn = init.shared.qpn();
         self.engine.create_qp(init)?;
-        self.link.directory.set(shared.qpn(), self.index);
-        self.posters.insert(shared.qpn().value(), shared);
+        self.link.directory.set(qpn, self.index);
         Ok(())
     }
 
@@ -102,7 +100,6 @@ impl Lane {
     fn destroy_qp(&mut self, now: Nanos, qpn: Qpn) -> Result<(), CallError> {
         self.at_home(now, qpn)?;
         self.engine.destroy_qp(qpn);
-        self.posters.remove(&qpn.value());
         self.link.directory.clear(qpn);
         Ok(())
     }

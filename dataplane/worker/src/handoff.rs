@@ -16,10 +16,9 @@ use crate::link::LinkConfig;
 use crate::rx::parse_again;
 use arrayvec::ArrayVec;
 use dpdk::Mbuf;
+use engine::Nanos;
 use engine::qp::Qp;
-use engine::{Nanos, QpShared};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use wire::{Frame, Qpn, Service};
 
 /// What one worker sends another, in order.
@@ -37,7 +36,7 @@ pub(crate) enum Parcel {
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The QP.
-    Home(Box<Qp>, Arc<QpShared>),
+    Home(Box<Qp>),
     /// It is not here.
     Refused(Qpn),
 }
@@ -154,7 +153,7 @@ impl Lane {
         let connected = matches!(frame.info.service, Service::Rc | Service::Uc | Service::Xrc);
         // Two QPs of the port that are connected to each other would change places for ever.
         let connected = connected && frame.smac != frame.dmac;
-        let room = self.posters.len() + self.moves.awaited.len() < self.config.max_qps;
+        let room = self.engine.qp_count() + self.moves.awaited.len() < self.config.max_qps;
         if connected && room && self.moves.count_run(qpn) && ring.push(Parcel::Ask(qpn)).is_ok() {
             self.moves.awaited.push(Awaited { qpn, until: now + ANSWER_NS });
         }
@@ -236,16 +235,15 @@ impl Lane {
         if ring.len() + AWAITED >= ring.capacity() {
             return Err(CallError::NoPlace(to));
         }
-        let shared = self.posters.remove(&qpn.value()).ok_or(CallError::NotHome(qpn))?;
         let Some(qp) = self.engine.detach_qp(qpn) else { return Err(CallError::NotHome(qpn)) };
-        self.dispatch(qp, shared, to);
+        self.dispatch(qp, to);
         Ok(())
     }
 
     /// The QP is in the ring before the directory says so: whoever is told that it is there finds it there.
-    fn dispatch(&mut self, qp: Box<Qp>, shared: Arc<QpShared>, to: usize) {
+    fn dispatch(&mut self, qp: Box<Qp>, to: usize) {
         let qpn = qp.qpn();
-        if self.link.answers(self.index, to).push(Answer::Home(qp, shared)).is_ok() {
+        if self.link.answers(self.index, to).push(Answer::Home(qp)).is_ok() {
             self.link.directory.moved(qpn, self.index, to);
             self.moves.rouse[to] = true;
         } else {
@@ -261,7 +259,7 @@ impl Lane {
             while let Some(answer) = self.next_answer(from) {
                 busy = true;
                 match answer {
-                    Answer::Home(qp, shared) => self.move_in(now, qp, shared, from),
+                    Answer::Home(qp) => self.move_in(now, qp, from),
                     Answer::Refused(qpn) => self.release_held(now, qpn),
                 }
             }
@@ -274,22 +272,20 @@ impl Lane {
         if ring.is_empty() { None } else { ring.pop() }
     }
 
-    fn move_in(&mut self, now: Nanos, qp: Box<Qp>, shared: Arc<QpShared>, from: usize) {
+    fn move_in(&mut self, now: Nanos, qp: Box<Qp>, from: usize) {
         let qpn = qp.qpn();
-        // In this order no doorbell is missed. Who posts raises the flag that `answer` lowers, then asks the directory:
-        // who did so before us is seen by the look at what was posted, who does so later rings here.
+        // In this order no doorbell is missed. Who posts raises the flag that `attach_qp` lowers, then asks the directory:
+        // who did so before us is seen by its look at what was posted, who does so later rings here.
         self.link.directory.set(qpn, self.index);
-        shared.answer();
         match self.engine.attach_qp(now, qp) {
             Ok(()) => {
-                self.posters.insert(qpn.value(), shared);
                 self.counters.traffic.moved_in += 1;
                 // Its GID may have gone while it was on its way, where nobody looked for it.
                 let Lane { engine, addresses, .. } = self;
                 engine.break_qp(now, qpn, |vid, gid, network| !addresses.has(vid, gid, network));
             }
             // No room here: back to where there was some a moment ago.
-            Err((qp, _)) => self.dispatch(qp, shared, from),
+            Err((qp, _)) => self.dispatch(qp, from),
         }
         self.release_held(now, qpn);
     }

@@ -14,16 +14,10 @@ use crate::tx::Outgoing;
 use crate::waker::Waker;
 use dpdk::{RxQueue, TxQueue};
 use engine::engine::EngineConfig;
-use engine::mr::NumberHasher;
-use engine::{Engine, Nanos, QpShared};
+use engine::{Engine, Nanos};
 use memory::HostMemory;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use wire::{MAX_OVERHEAD, Mtu};
-
-/// What the QPs here share with their posters, by number.
-pub(crate) type Posters = HashMap<u32, Arc<QpShared>, BuildHasherDefault<NumberHasher>>;
 
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -35,7 +29,6 @@ pub(crate) struct Lane {
     pub engine: Engine<HostMemory>,
     pub config: EngineConfig,
     pub max_mtu: Mtu,
-    pub posters: Posters,
     pub addresses: AddressSet,
     pub groups: Groups,
     pub gate: Gate,
@@ -66,7 +59,6 @@ impl Lane {
             impaired: config.impair.map(|stage| Box::new(Impaired::new(stage, Arc::clone(&config.pool)))),
             outgoing: Outgoing::new(config.pool, config.memory.clone(), lending),
             engine: Engine::new(config.engine, config.memory, config.events),
-            posters: Posters::with_capacity_and_hasher(config.engine.max_qps, Default::default()),
             config: config.engine,
             max_mtu: config.max_mtu,
             addresses: AddressSet::default(),

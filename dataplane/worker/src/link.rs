@@ -18,8 +18,8 @@ use wire::Qpn;
 pub struct LinkConfig {
     /// Workers of the port, 1 to 254.
     pub workers: usize,
-    /// QPs of a worker; its doorbells.
-    pub max_qps: usize,
+    /// QPs that may have rung for a worker and not been heard; when there are more, it looks at all that it has.
+    pub bells: usize,
     /// Frames that may wait for the control thread.
     pub slow: usize,
     /// Management datagrams that may wait for the control thread.
@@ -36,7 +36,7 @@ impl Default for LinkConfig {
     fn default() -> Self {
         LinkConfig {
             workers: 1,
-            max_qps: 4096,
+            bells: 8192,
             slow: 512,
             mads: 2048,
             inject: 256,
@@ -88,7 +88,7 @@ impl PortLink {
         let ring = |capacity: usize| capacity.max(1);
         let post = |me| Post {
             waker: OnceLock::new(),
-            bells: Bells::new(ring(config.max_qps)),
+            bells: Bells::new(ring(config.bells)),
             parcels: (0..workers)
                 .map(|other| ArrayQueue::new(if other == me { 1 } else { ring(config.handoff) }))
                 .collect(),

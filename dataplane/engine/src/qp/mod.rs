@@ -246,6 +246,7 @@ impl Qp {
 
     /// A poster rang: new requests, or receives to flush.
     pub(crate) fn on_doorbell<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+        self.shared.answer();
         if matches!(self.state, QpState::Err | QpState::Sqe) {
             flush::flush_posted(self, ctx);
         }

@@ -100,7 +100,6 @@ impl Side {
 
     pub fn post_send(&mut self, wr: SendWr) {
         if self.shared.post_send(wr).expect("a deep queue") {
-            self.shared.answer();
             self.engine.on_doorbell(self.now, self.qpn);
         }
     }
