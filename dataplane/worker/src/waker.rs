@@ -1,5 +1,6 @@
 //! Sleeping without missing anything: an event fd, and a flag that spares the wakers the system call.
 
+use arrayvec::ArrayVec;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -7,6 +8,9 @@ use nix::sys::time::TimeSpec;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
+
+/// Files that a thread sleeps on at most: the event fd, and what [`Waker::sleep_beside`] names.
+const FILES: usize = 16;
 
 /// What one thread sleeps on and others wake it by.
 #[derive(Debug)]
@@ -43,10 +47,21 @@ impl Waker {
     /// Sleeps for at most `limit`, until woken, unless `idle` says that there is something to do. `idle` is asked after
     /// wakers have been told to wake.
     pub fn sleep(&self, limit: Duration, idle: impl FnOnce() -> bool) {
+        self.sleep_beside(std::iter::empty(), limit, idle);
+    }
+
+    /// [`sleep`](Self::sleep), until one of these files is readable. Of more than a few the last are not looked at.
+    pub fn sleep_beside<'a>(
+        &'a self,
+        files: impl Iterator<Item = BorrowedFd<'a>>,
+        limit: Duration,
+        idle: impl FnOnce() -> bool,
+    ) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if idle() {
-            let mut fds = [PollFd::new(self.event.as_fd(), PollFlags::POLLIN)];
+            let all = std::iter::once(self.event.as_fd()).chain(files).take(FILES);
+            let mut fds: ArrayVec<_, FILES> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
             // A signal ends the sleep early, which does no harm.
             let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(limit)), None);
         }
@@ -86,6 +101,19 @@ mod tests {
         let before = Instant::now();
         waker.sleep(Duration::from_secs(5), || false);
         assert!(before.elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_file_ends_the_sleep_when_it_is_readable() {
+        let (waker, other) = (Waker::new().unwrap(), EventFd::new().unwrap());
+        let takes = |limit| {
+            let before = Instant::now();
+            waker.sleep_beside(std::iter::once(other.as_fd()), limit, || true);
+            before.elapsed()
+        };
+        assert!(takes(Duration::from_millis(20)) >= Duration::from_millis(20));
+        other.write(1).unwrap();
+        assert!(takes(Duration::from_secs(5)) < Duration::from_secs(1));
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl Worker {
         busy
     }
 
-    /// Nothing to do: a pause, or a sleep that doorbells, commands, frames of other workers and timers end.
+    /// Nothing to do: a pause, or a sleep that doorbells, commands, frames of other workers and timers end, and arriving frames
+    /// where the driver has a file for it.
     fn rest(&mut self) {
         let now = self.clock.now_ns();
         let lanes = &self.lanes;
@@ -121,7 +122,8 @@ impl Worker {
             None => std::hint::spin_loop(),
             Some(limit) => {
                 let shared = &self.shared;
-                shared.waker.sleep(limit, || {
+                let arrivals = lanes.iter().filter_map(|lane| lane.rx.file());
+                shared.waker.sleep_beside(arrivals, limit, || {
                     lanes.iter().all(Lane::is_quiet)
                         && shared.commands.is_empty()
                         && !shared.stop.load(Ordering::Acquire)

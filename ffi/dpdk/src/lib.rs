@@ -53,7 +53,7 @@
 //! # Unsafe code
 //!
 //! It is confined to the modules that call C: `errno`, `eal`, `lend`, `log`, `mempool`, `mbuf`, `burst`,
-//! `mempool::memory`, `port::raw`, `queue`, `ring` and `tsc`.
+//! `mempool::memory`, `port::raw`, `port::tap`, `queue`, `ring` and `tsc`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -4,11 +4,14 @@ mod config;
 mod quirks;
 pub(crate) mod raw;
 mod stats;
+mod tap;
 
 pub use config::{Negotiated, PortConfig};
 pub use stats::PortStats;
+pub(crate) use tap::Tap;
 
 use std::fmt;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dpdk_sys as sys;
@@ -160,7 +163,9 @@ impl Port {
         log::forget();
         let name = raw::name(id).unwrap_or_default();
         let longest_frame = ports.unopened.get(&id).and_then(|device| device.longest_frame);
-        let negotiated = Opening::new(id, longest_frame)?.run(config, pools)?;
+        let mut opening = Opening::new(id, longest_frame)?;
+        let negotiated = opening.run(config, pools)?;
+        let trigger = tap::Trigger::instead_of_signals(&opening.driver, opening.info.if_index);
         ports.open.insert(id);
         let open = Arc::new(OpenPort {
             id,
@@ -176,7 +181,9 @@ impl Port {
         let queue = |n: u16| {
             let pool = pools.get(usize::from(n)).unwrap_or(&pools[0]);
             let taken_into = passes_on.then(|| Arc::clone(pool));
-            (RxQueue::new(&open, n, taken_into), TxQueue::new(&open, n))
+            let file = opening.rx_files.get(usize::from(n)).copied().flatten();
+            let tap = trigger.map(|trigger| trigger.queue(file));
+            (RxQueue::new(&open, n, taken_into, tap), TxQueue::new(&open, n))
         };
         let queues = (0..count).map(queue).collect();
         Ok(Port { open, queues })
@@ -314,17 +321,21 @@ struct Opening {
     driver: String,
     /// See [`Device::longest_frame`].
     longest_frame: Option<u16>,
+    /// By queue: what a tap's queue reads.
+    rx_files: Vec<Option<RawFd>>,
 }
 
 impl Opening {
     fn new(id: PortId, longest_frame: Option<u16>) -> Result<Opening, PortError> {
         match raw::info(id) {
-            Ok(info) => Ok(Opening { id, driver: raw::driver(&info), info, longest_frame }),
+            Ok(info) => {
+                Ok(Opening { id, driver: raw::driver(&info), info, longest_frame, rx_files: Vec::new() })
+            }
             Err(_) => Err(PortError::NoSuchPort(id.0.to_string())),
         }
     }
 
-    fn run(&self, config: &PortConfig, pools: &[Arc<Mempool>]) -> Result<Negotiated, PortError> {
+    fn run(&mut self, config: &PortConfig, pools: &[Arc<Mempool>]) -> Result<Negotiated, PortError> {
         let data_room = pools.iter().map(|pool| pool.data_room()).min().unwrap_or(0);
         let always_chains = quirks::always_chains(&self.driver);
         let limits = MtuLimits {
@@ -335,8 +346,9 @@ impl Opening {
         };
         let plan = Plan::make(config, &Offer::of(&self.info), &limits);
         self.configure(&plan)?;
+        let rx_asked = quirks::rx_descriptors(&self.driver, config.rx_descriptors, data_room);
         let (rx_descriptors, tx_descriptors) =
-            raw::adjust_descriptors(self.id, config.rx_descriptors, config.tx_descriptors)
+            raw::adjust_descriptors(self.id, rx_asked, config.tx_descriptors)
                 .map_err(|errno| self.error("take descriptors", errno))?;
         self.setup_queues(&plan, rx_descriptors, tx_descriptors, pools)?;
         let mtu = match plan.actual_mtu {
@@ -396,7 +408,7 @@ impl Opening {
     }
 
     fn setup_queues(
-        &self,
+        &mut self,
         plan: &Plan,
         rx_descriptors: u16,
         tx_descriptors: u16,
@@ -409,8 +421,11 @@ impl Opening {
         tx.offloads = plan.tx_offloads;
         for queue in 0..plan.queues {
             let pool = pools.get(usize::from(queue)).unwrap_or(&pools[0]);
+            let before = tap::taps(&self.driver, self.info.if_index);
             raw::setup_rx(self.id, queue, rx_descriptors, &rx, pool)
                 .map_err(|errno| self.error("set up an RX queue", errno))?;
+            let after = tap::taps(&self.driver, self.info.if_index);
+            self.rx_files.push(after.into_iter().find(|file| !before.contains(file)));
             raw::setup_tx(self.id, queue, tx_descriptors, &tx)
                 .map_err(|errno| self.error("set up a TX queue", errno))?;
         }

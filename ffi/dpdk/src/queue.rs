@@ -5,13 +5,14 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::burst::MbufBurst;
 use crate::lend;
 use crate::mbuf::Mbuf;
 use crate::mempool::Mempool;
-use crate::port::{OpenPort, PortId};
+use crate::port::{OpenPort, PortId, Tap};
 
 /// A port's receive queue.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct RxQueue {
     /// Where packets that point to lent bytes are copied; none where no such packet can come.
     taken_into: Option<Arc<Mempool>>,
     lost: u64,
+    /// Of a `net_tap`.
+    tap: Option<Tap>,
     keeps_open: Arc<OpenPort>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -36,9 +39,14 @@ pub struct TxQueue {
 
 impl RxQueue {
     /// For each queue number of each port this is called once: that makes the handle the only one.
-    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16, taken_into: Option<Arc<Mempool>>) -> RxQueue {
+    pub(crate) fn new(
+        port: &Arc<OpenPort>,
+        queue: u16,
+        taken_into: Option<Arc<Mempool>>,
+        tap: Option<Tap>,
+    ) -> RxQueue {
         let keeps_open = Arc::clone(port);
-        RxQueue { port: port.id().0, queue, taken_into, lost: 0, keeps_open, not_sync: PhantomData }
+        RxQueue { port: port.id().0, queue, taken_into, lost: 0, tap, keeps_open, not_sync: PhantomData }
     }
 
     /// Appends what has arrived to `burst`, as far as there is room, and returns how many packets that were.
@@ -60,6 +68,9 @@ impl RxQueue {
     pub fn burst_as_sent<const N: usize>(&mut self, burst: &mut MbufBurst<N>) -> usize {
         const { assert!(N.is_multiple_of(8), "some drivers receive in multiples of 8 only") };
         let before = burst.len();
+        if let Some(tap) = self.tap {
+            tap.pull_trigger();
+        }
         let count = burst.append(|slots, room| {
             // SAFETY: the port is started and has this queue, `&mut self` makes this its only user, and `slots`
             // has room for `room` packets.
@@ -71,6 +82,11 @@ impl RxQueue {
             lend::prefetch_chains(received);
         }
         count
+    }
+
+    /// A file that is readable while packets wait, where the driver has one: to sleep on.
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.tap.as_ref()?.file()
     }
 
     /// Packets that were lost since this was last asked, because the pool had no buffer to copy them into.

@@ -62,6 +62,8 @@ impl Vdev {
     /// - The port's MAC is the interface's too. Where the kernel is to talk *to* the port (ping, ARP), the two
     ///   must differ: change the interface's MAC (`ip link set dev IF address ...`) after the port has started.
     /// - In a bridge they must differ for the same reason, or the bridge keeps the frames.
+    /// - The driver's signals, one for each frame, are switched off when the port is opened: each receive burst reads
+    ///   (`port/tap.rs`).
     /// - `mac` is the port's address, `None` for a random one; as many queues as asked for, RX and TX alike.
     pub fn tap(suffix: &str, interface: &str, mac: Option<[u8; 6]>) -> Result<Vdev, VdevError> {
         let mut args = format!("iface={}", check_interface(interface)?);

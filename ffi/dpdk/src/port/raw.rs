@@ -145,6 +145,14 @@ pub(super) fn interface_mtu(index: u32) -> Option<u16> {
     (mtu > 0).then(|| u16::try_from(mtu).unwrap_or(u16::MAX))
 }
 
+/// The name of a kernel interface by its index; `None` if there is no such interface.
+pub(super) fn interface_name(index: u32) -> Option<String> {
+    let mut name = [0 as c_char; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the size the function asks for; any index may be given.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    (!found.is_null()).then(|| c_text(&name))
+}
+
 pub(super) fn mac(port: PortId) -> Result<MacAddr> {
     let mut mac = sys::rte_ether_addr::default();
     // SAFETY: an address out.
