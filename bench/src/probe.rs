@@ -35,6 +35,8 @@ enum What {
     Forward(Frames),
     /// A cache line's way to another core and back
     RoundTrip(Common),
+    /// Half a round trip of a cache line between two cores that both work in between: the noise that a message meets
+    PingPong(PingPong),
     /// What the system takes from a thread that only looks at the clock
     Jitter(Common),
     /// Connections by rdma_cm: made, used, closed, one after the other
@@ -53,6 +55,15 @@ struct Common {
     /// CPUs, one or two
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     cores: Vec<usize>,
+}
+
+#[derive(Debug, Args)]
+struct PingPong {
+    #[command(flatten)]
+    common: Common,
+    /// Nanoseconds that half a trip is to take: what the way of the line leaves of them each end works
+    #[arg(long, value_name = "N", default_value_t = 1200, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    half_ns: u32,
 }
 
 #[derive(Debug, Args)]
@@ -89,6 +100,9 @@ struct Hop {
     /// Two kernel interfaces that are joined, through net_af_packet; without them net_ring
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
     interfaces: Vec<String>,
+    /// Two taps that it makes, through net_tap; it waits until they are joined
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1, conflicts_with = "interfaces")]
+    taps: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +141,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         What::Hop(hop) => hops(hop),
         What::Forward(frames) => forwarded(frames),
         What::RoundTrip(common) => round_trips(common),
+        What::PingPong(PingPong { common, half_ns }) => ping_pong(common, *half_ns),
         What::Jitter(common) => jitter(common),
         What::Connect(Rounds { rounds }) => connections(*rounds),
         What::Register(register) => registrations(register),
@@ -151,10 +166,11 @@ fn payloads(work: Work, memory: &Memory) -> Values {
 }
 
 fn hops(hop: &Hop) -> Values {
-    let pair = match &hop.interfaces[..] {
-        [] => Pair::Ring,
-        [a, b] => Pair::Interfaces([a.clone(), b.clone()]),
-        _ => return Err(Failure::setup("--interfaces takes two names, like --interfaces left,right")),
+    let pair = match (&hop.interfaces[..], &hop.taps[..]) {
+        ([], []) => Pair::Ring,
+        ([a, b], _) => Pair::Interfaces([a.clone(), b.clone()]),
+        ([], [a, b]) => Pair::Taps([a.clone(), b.clone()]),
+        _ => return Err(Failure::setup("--interfaces and --taps take two names, like --taps tap-a,tap-b")),
     };
     let cores = choose_cores(&hop.frames.common.cores)?;
     let rate = limits::hop(&pair, cores, hop.frames.size as usize, hop.frames.common.duration);
@@ -173,14 +189,27 @@ fn frames(rate: limits::PortRate) -> Value {
 
 fn round_trips(common: &Common) -> Values {
     let cores = choose_cores(&common.cores)?;
-    let trips = limits::round_trip_ns(cores, common.duration).map_err(Failure::Setup)?;
-    Ok(percentiles(&trips))
+    let trips = limits::round_trip_ns(cores, Duration::ZERO, common.duration).map_err(Failure::Setup)?;
+    Ok(percentiles(&trips, 1.0))
+}
+
+/// How long the way of the line alone is measured first.
+const WAY: Duration = Duration::from_millis(50);
+
+/// Halves of round trips, as the latency tests record them.
+fn ping_pong(common: &Common, half_ns: u32) -> Values {
+    let cores = choose_cores(&common.cores)?;
+    let way =
+        limits::round_trip_ns(cores, Duration::ZERO, WAY.min(common.duration)).map_err(Failure::Setup)?;
+    let work = Duration::from_nanos(u64::from(half_ns).saturating_sub(way.value_at_quantile(0.5) / 2));
+    let trips = limits::round_trip_ns(cores, work, common.duration).map_err(Failure::Setup)?;
+    Ok(percentiles(&trips, 0.5))
 }
 
 fn jitter(common: &Common) -> Values {
     let [core, _] = choose_cores(&common.cores)?;
     let jitter = limits::spin_jitter(core, common.duration).map_err(Failure::Setup)?;
-    let mut values = percentiles(&jitter.gaps);
+    let mut values = percentiles(&jitter.gaps, 1.0);
     if let Some(values) = values.as_object_mut() {
         values.insert("taken_percent".into(), (jitter.taken * 100.0).into());
         let longest: Vec<f64> = jitter.longest.iter().map(|gap| *gap as f64 / 1e3).collect();
@@ -189,14 +218,15 @@ fn jitter(common: &Common) -> Values {
     Ok(values)
 }
 
-/// In microseconds, from nanoseconds.
-fn percentiles(record: &Histogram<u64>) -> Value {
+/// In microseconds, from nanoseconds; of each so large a part.
+fn percentiles(record: &Histogram<u64>, part: f64) -> Value {
     let mut values = Map::new();
-    values.insert("min_us".into(), (record.min() as f64 / 1e3).into());
+    let us = |ns: u64| Value::from(ns as f64 / 1e3 * part);
+    values.insert("min_us".into(), us(record.min()));
     for (name, quantile) in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)] {
-        values.insert(name.into(), (record.value_at_quantile(quantile) as f64 / 1e3).into());
+        values.insert(name.into(), us(record.value_at_quantile(quantile)));
     }
-    values.insert("max_us".into(), (record.max() as f64 / 1e3).into());
+    values.insert("max_us".into(), us(record.max()));
     values.into()
 }
 
@@ -214,7 +244,7 @@ fn connections(rounds: u64) -> Values {
         }
     })
     .map_err(|why| Failure::Run(why.to_string()))?;
-    let mut values = all.as_ref().map_or(json!({}), percentiles);
+    let mut values = all.as_ref().map_or(json!({}), |all| percentiles(all, 1.0));
     if let Some(values) = values.as_object_mut() {
         values.insert("per_second".into(), (rounds as f64 / took.as_secs_f64()).into());
     }

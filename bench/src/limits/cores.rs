@@ -21,8 +21,10 @@ pub fn pin(core: usize) -> Result<(), String> {
 #[derive(Default)]
 struct Line(AtomicU64);
 
-/// Nanoseconds of round trips of a cache line between two cores, each recorded, for so long.
-pub fn round_trip_ns(cores: [usize; 2], time: Duration) -> Result<Histogram<u64>, String> {
+/// Nanoseconds of round trips of a cache line between two cores, each recorded, for so long. Each end works for a while before it
+/// passes the line on, by looking at the clock: what the system takes from either end in such a trip makes it longer, as it
+/// does to a message of that latency.
+pub fn round_trip_ns(cores: [usize; 2], work: Duration, time: Duration) -> Result<Histogram<u64>, String> {
     let (there, back, over) = (Line::default(), Line::default(), AtomicBool::new(false));
     // On a single core each has to give way to the other.
     let wait = || if cores[0] == cores[1] { std::thread::yield_now() } else { spin_loop() };
@@ -38,6 +40,7 @@ pub fn round_trip_ns(cores: [usize; 2], time: Duration) -> Result<Histogram<u64>
                     continue;
                 }
                 seen = now;
+                spin(work);
                 back.0.store(now, Ordering::Release);
             }
             pinned
@@ -47,6 +50,7 @@ pub fn round_trip_ns(cores: [usize; 2], time: Duration) -> Result<Histogram<u64>
             let end = Instant::now() + time;
             let mut before = Instant::now();
             for turn in 1.. {
+                spin(work);
                 there.0.store(turn, Ordering::Release);
                 while back.0.load(Ordering::Acquire) != turn && !echo.is_finished() {
                     wait();
@@ -64,6 +68,16 @@ pub fn round_trip_ns(cores: [usize; 2], time: Duration) -> Result<Histogram<u64>
         echo.join().unwrap_or_else(|_| Err("the thread of the other core died".into()))?;
         measured
     })
+}
+
+/// Keeps the core busy for so long.
+fn spin(work: Duration) {
+    if !work.is_zero() {
+        let begin = Instant::now();
+        while begin.elapsed() < work {
+            spin_loop();
+        }
+    }
 }
 
 /// What a thread that does nothing but look at the clock saw.
@@ -121,16 +135,26 @@ mod tests {
     #[test]
     fn a_line_comes_back_as_often_as_it_left() {
         let cores = allowed();
-        let trips = round_trip_ns([cores[0], cores[cores.len() - 1]], Duration::from_millis(20)).unwrap();
-        assert!(trips.len() > 1 && trips.min() > 0, "{trips:?}");
+        let trips =
+            round_trip_ns([cores[0], cores[cores.len() - 1]], Duration::ZERO, Duration::from_millis(20))
+                .unwrap();
+        // Where others use the cores one may be all that there is.
+        assert!(!trips.is_empty() && trips.min() > 0);
         // On one core, too, where both give way.
-        assert!(!round_trip_ns([cores[0]; 2], Duration::from_millis(5)).unwrap().is_empty());
+        assert!(!round_trip_ns([cores[0]; 2], Duration::ZERO, Duration::from_millis(5)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn ends_that_work_make_trips_longer() {
+        let cores = [allowed()[0], allowed()[allowed().len() - 1]];
+        let trips = round_trip_ns(cores, Duration::from_micros(50), Duration::from_millis(20)).unwrap();
+        assert!(trips.min() >= 100_000, "{}", trips.min());
     }
 
     #[test]
     fn a_core_that_is_not_there_is_told() {
         for cores in [[4095, 4095], [allowed()[0], 4095]] {
-            let told = round_trip_ns(cores, Duration::from_millis(5)).unwrap_err();
+            let told = round_trip_ns(cores, Duration::ZERO, Duration::from_millis(5)).unwrap_err();
             assert!(told.contains("core 4095"), "{told}");
         }
         assert!(spin_jitter(4095, Duration::from_millis(1)).is_err());

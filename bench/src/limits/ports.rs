@@ -14,8 +14,12 @@ const BURST: usize = 32;
 /// Frames that a ring holds, as Rockhopper's own pairs do.
 const RING: u32 = 1024;
 
-/// Ethernet addresses (a broadcast) and type (experimental) of frames: a kernel that sees them looks no further.
-const ADDRESSES: [u8; 14] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+/// The sender's address.
+const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// The type of frames (experimental): a kernel that sees them looks no further.
+const TYPE: [u8; 2] = [0x88, 0xb5];
+/// How long a wire may take to pass its first frame: taps have to be joined first.
+const JOINED: Duration = Duration::from_secs(20);
 
 /// Frames that went through.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub enum Pair {
     Ring,
     /// `net_af_packet` on two kernel interfaces that are joined, like the ends of a veth pair.
     Interfaces([String; 2]),
+    /// `net_tap`: two kernel interfaces that it makes and somebody joins.
+    Taps([String; 2]),
 }
 
 /// Buffer space for the longest frames: a path MTU of 4096 and its headers.
@@ -65,7 +71,8 @@ impl Ports {
 pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -> Result<PortRate, String> {
     let (ports, [a, b]) = joined(pair)?;
     let (_a, _, mut tx) = ports.open(a)?;
-    let (_b, mut rx, _) = ports.open(b)?;
+    let (b, mut rx, _) = ports.open(b)?;
+    let header = header(&b)?;
     let (received, over) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (ports, received, over) = (&ports, &received, &over);
@@ -83,21 +90,38 @@ pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -
         });
         let sent = super::pin(cores[0]).and_then(|()| {
             let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
-            let begin = Instant::now();
             let mut burst = MbufBurst::<BURST>::new();
-            while begin.elapsed() < time && !sink.is_finished() {
-                for _ in 0..64 {
-                    fill(&ports.pool, &mut burst, frame_bytes);
-                    tx.burst(&mut burst);
+            let mut send = || {
+                fill(&ports.pool, &mut burst, &header, frame_bytes);
+                tx.burst(&mut burst);
+            };
+            let waits = Instant::now();
+            while received.load(Ordering::Relaxed) == 0 && !sink.is_finished() {
+                if waits.elapsed() > JOINED {
+                    return Err(format!("no frame arrived within {JOINED:?}"));
                 }
+                send();
             }
-            let frames = received.load(Ordering::Relaxed);
+            let (begin, before) = (Instant::now(), received.load(Ordering::Relaxed));
+            while begin.elapsed() < time && !sink.is_finished() {
+                (0..64).for_each(|_| send());
+            }
+            let frames = received.load(Ordering::Relaxed) - before;
             Ok(frames as f64 / begin.elapsed().as_secs_f64())
         });
         over.store(true, Ordering::Relaxed);
         sink.join().unwrap_or_else(|_| Err("the thread of the other core died".into()))?;
         sent.map(|frames_per_second| PortRate { frames_per_second, frame_bytes })
     })
+}
+
+/// What the frames to a port begin with. To nobody else: a bridge would give them to its own host, too.
+fn header(to: &Port) -> Result<[u8; 14], String> {
+    let mut header = [0; 14];
+    header[..6].copy_from_slice(&to.mac().map_err(|why| why.to_string())?);
+    header[6..12].copy_from_slice(&SOURCE);
+    header[12..].copy_from_slice(&TYPE);
+    Ok(header)
 }
 
 fn joined(pair: &Pair) -> Result<(Ports, [dpdk::PortId; 2]), String> {
@@ -117,18 +141,28 @@ fn joined(pair: &Pair) -> Result<(Ports, [dpdk::PortId; 2]), String> {
             let ids = [port("a", &names[0])?, port("b", &names[1])?];
             Ok((ports, ids))
         }
+        Pair::Taps(names) => {
+            let ports = Ports::start(ROOM)?;
+            let port = |suffix, number, name: &str| {
+                let mac = Some([2, 0x52, 0x48, 0, 0, number]);
+                let vdev = Vdev::tap(suffix, name, mac).map_err(|why| why.to_string())?;
+                ports.eal.add_vdev(&vdev).map_err(|why| why.to_string())
+            };
+            let ids = [port("a", 1, &names[0])?, port("b", 2, &names[1])?];
+            Ok((ports, ids))
+        }
     }
 }
 
 /// Fills a burst with frames of so many bytes, as far as there are buffers; their content is nobody's business.
-fn fill(pool: &Mempool, burst: &mut MbufBurst<BURST>, frame_bytes: usize) {
+fn fill(pool: &Mempool, burst: &mut MbufBurst<BURST>, header: &[u8; 14], frame_bytes: usize) {
     let old = burst.len();
     if pool.alloc_bulk(burst, BURST - old) {
         for mbuf in &mut burst.as_mut_slice()[old..] {
             // The buffers have room for the longest frame that is asked for.
             let _ = mbuf
                 .append(frame_bytes)
-                .map(|frame| frame.get_mut(..ADDRESSES.len()).map(|to| to.copy_from_slice(&ADDRESSES)));
+                .map(|frame| frame.get_mut(..header.len()).map(|to| to.copy_from_slice(header)));
         }
     }
 }
@@ -138,13 +172,14 @@ pub fn forward(core: usize, frame_bytes: usize, time: Duration) -> Result<PortRa
     let ports = Ports::start(ROOM)?;
     let vdev = Vdev::ring("forward").map_err(|why| why.to_string())?;
     let id = ports.eal.add_vdev(&vdev).map_err(|why| why.to_string())?;
-    let (_port, mut rx, mut tx) = ports.open(id)?;
+    let (port, mut rx, mut tx) = ports.open(id)?;
+    let header = header(&port)?;
     super::pin(core)?;
     let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
     let mut burst = MbufBurst::<BURST>::new();
     // Two bursts stay under way.
     for _ in 0..2 {
-        fill(&ports.pool, &mut burst, frame_bytes);
+        fill(&ports.pool, &mut burst, &header, frame_bytes);
         tx.burst(&mut burst);
     }
     let mut frames = 0u64;

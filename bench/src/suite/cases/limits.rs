@@ -1,17 +1,20 @@
 //! What the machine gives at most.
 
 use super::ours::Ours;
+use super::wires::{TAPS, Wire};
 use super::{bytes, case, time};
 use crate::suite::case::{Case, Job, Sample, Trouble};
 use crate::suite::child::Line;
 use crate::suite::context::Context;
-use crate::suite::hosts::PortCable;
+use crate::suite::hosts::{PortCable, TapBridge};
 use rockhopper_perf::limits::Work;
 use std::time::Duration;
 
 const SIZES: [u32; 6] = [64, 256, 1024, 2048, 4096, 65536];
 /// Bytes of a frame with 64 bytes of payload, and with 4096: Ethernet, IPv4, UDP, BTH, RETH, iCRC.
 const FRAMES: [u32; 2] = [138, 4170];
+/// The same on a wire with an MTU of 1500, hence a path MTU of 1024: 64 and 1024 bytes of payload, and the longest there is.
+const TAP_FRAMES: [u32; 3] = [138, 1098, 1514];
 
 pub fn cases(duration: Duration) -> Vec<Case> {
     let mut all = memory(duration);
@@ -38,8 +41,22 @@ pub fn cases(duration: Duration) -> Vec<Case> {
             format!("veth-hop/{frame}"),
             format!("frames of {frame} bytes from one core to another through net_af_packet and a veth pair"),
             "mpps",
-            VethHop { frame, duration },
+            Hop { wire: Wire::Veth, frame, duration },
         ));
+    }
+    for frame in TAP_FRAMES {
+        let about = format!(
+            "frames of {frame} bytes from one core to another through net_tap, two taps and a bridge"
+        );
+        let mut case = case(
+            "limits",
+            format!("tap-hop/{frame}"),
+            about,
+            "mpps",
+            Hop { wire: Wire::Tap, frame, duration },
+        );
+        case.overhead_seconds = 3.0;
+        all.push(case);
     }
     all.push(case(
         "limits",
@@ -47,6 +64,13 @@ pub fn cases(duration: Duration) -> Vec<Case> {
         "a cache line's way to the other core and back",
         "p50_us",
         Ours::new(&format!("probe round-trip --duration {time}")),
+    ));
+    let about = "half a round trip of a cache line between cores that work in between, so that it takes as long as a WRITE of 8 bytes: \
+                 the machine's own noise, as a message meets it";
+    all.push(case("limits", "ping-pong", about, "p999_us", PingPong { duration }).drawn(
+        "latency",
+        "cache line, each end at work",
+        1,
     ));
     all.push(case(
         "limits",
@@ -94,24 +118,70 @@ fn memory(duration: Duration) -> Vec<Case> {
     all
 }
 
-/// Frames over the veth pair that the `veth` cases use.
-struct VethHop {
+/// As long as the median of our own latency, which is measured first.
+struct PingPong {
+    duration: Duration,
+}
+
+impl PingPong {
+    /// How long our own is measured.
+    const FIRST: Duration = Duration::from_millis(200);
+
+    fn first() -> Line {
+        Line::new(&format!("write-lat --loopback ring --size 8 --duration {}", time(Self::FIRST)))
+    }
+
+    fn line(&self, half_ns: &str) -> Line {
+        Line::new(&format!("probe ping-pong --half-ns {half_ns} --duration {}", time(self.duration)))
+    }
+}
+
+impl Job for PingPong {
+    fn run(&self, context: &mut Context) -> Result<Sample, Trouble> {
+        let first = super::ours::program(context, &Self::first());
+        let first = super::ours::sample(&context.finish(&first)?)?;
+        let half_us = first.0.get("p50_us").copied().unwrap_or(0.0);
+        let line = super::ours::program(context, &self.line(&format!("{:.0}", half_us * 1e3)));
+        super::ours::sample(&context.finish(&line)?)
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let shown = |line: Line| Line::new(super::ours::NAME).with(line.0).shown();
+        vec![shown(Self::first()), shown(self.line("P50"))]
+    }
+}
+
+/// Frames over the wire that our cases use, too.
+struct Hop {
+    wire: Wire,
     frame: u32,
     duration: Duration,
 }
 
-impl VethHop {
+impl Hop {
     fn line(&self) -> Line {
         let (frame, time) = (self.frame, time(self.duration));
-        Line::new(&format!("probe hop --interfaces left,right --size {frame} --duration {time}"))
+        let ends = match self.wire {
+            Wire::Tap => format!("--taps {},{}", TAPS[0], TAPS[1]),
+            _ => "--interfaces left,right".into(),
+        };
+        Line::new(&format!("probe hop {ends} --size {frame} --duration {time}"))
     }
 }
 
-impl Job for VethHop {
+impl Job for Hop {
     fn run(&self, context: &mut Context) -> Result<Sample, Trouble> {
         let line = super::ours::program(context, &self.line());
-        let line = context.port_cable.get(PortCable::new)?.host.run(&line);
-        super::ours::sample(&context.finish(&line)?)
+        if self.wire != Wire::Tap {
+            let line = context.port_cable.get(PortCable::new)?.host.run(&line);
+            return super::ours::sample(&context.finish(&line)?);
+        }
+        let line = context.taps.get(TapBridge::new)?.host.run(&line);
+        let child = context.start(&line)?;
+        for (tap, number) in TAPS.into_iter().zip(1..) {
+            context.taps.get(TapBridge::new)?.join(tap, number)?;
+        }
+        super::ours::sample(&child.wait(context.limit(), &context.stop)?)
     }
 
     fn commands(&self) -> Vec<String> {

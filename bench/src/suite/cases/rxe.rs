@@ -47,7 +47,9 @@ pub fn cases(duration: Duration) -> Vec<Case> {
             bytes(size)
         );
         let job = Perftest { operation, size, latency: true, duration };
-        all.push(case("rxe", format!("{operation}-lat/{size}"), about, "p50_us", job));
+        let series = format!("{} {}, Linux rxe in guests", operation.to_uppercase(), bytes(size));
+        let case = case("rxe", format!("{operation}-lat/{size}"), about, "p50_us", job);
+        all.push(case.drawn("latency-wires", series, 1));
     }
     all
 }

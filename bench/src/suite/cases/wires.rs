@@ -67,7 +67,8 @@ impl Wire {
     }
 }
 
-const TAPS: [&str; 2] = ["tap-a", "tap-b"];
+/// Interfaces of the two ports on the bridge.
+pub const TAPS: [&str; 2] = ["tap-a", "tap-b"];
 
 pub fn cases(duration: Duration) -> Vec<Case> {
     [Wire::Memif, Wire::Veth, Wire::Tap].into_iter().flat_map(|wire| on(wire, duration)).collect()
@@ -98,7 +99,11 @@ fn on(wire: Wire, duration: Duration) -> Vec<Case> {
         let job = Pair::new(wire, &format!("{operation}-lat"), &format!("--size {size}"), duration);
         let mut case = case(wire.group(), format!("{operation}-lat/{size}"), about, "p50_us", job);
         case.overhead_seconds = 3.0;
-        all.push(case);
+        all.push(case.drawn(
+            "latency-wires",
+            format!("{} {}, {}", upper(operation), bytes(size), wire.series()),
+            1,
+        ));
     }
     all
 }

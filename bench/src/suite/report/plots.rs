@@ -14,7 +14,19 @@ pub enum Count {
     Bytes,
     /// Things.
     Things,
+    /// How many messages there are to one that took longer: percentiles, each nine as wide as the next.
+    Percentiles,
 }
+
+/// Percentiles that are drawn: by one message in so many that takes longer, the figure, and what people call it. The slowest
+/// message is drawn as one in 10 000.
+const PERCENTILES: [(f64, &str, &str); 5] = [
+    (2.0, "p50_us", "50"),
+    (10.0, "p90_us", "90"),
+    (100.0, "p99_us", "99"),
+    (1000.0, "p999_us", "99.9"),
+    (10_000.0, "max_us", "most"),
+];
 
 /// A plot that cases are drawn in.
 #[derive(Debug)]
@@ -25,6 +37,7 @@ pub struct Plot {
     pub title: &'static str,
     x: &'static str,
     count: Count,
+    /// What it draws; of percentiles all.
     metric: &'static str,
     y: &'static str,
 }
@@ -43,6 +56,10 @@ const fn plot(
     Plot { name, title, x, count: Count::Bytes, metric, y }
 }
 
+const fn percentiles(name: &'static str, title: &'static str) -> Plot {
+    Plot { name, title, x: "percentile", count: Count::Percentiles, metric: "p50_us", y: "latency [µs]" }
+}
+
 /// Every plot, in the order of the report.
 pub static PLOTS: &[Plot] = &[
     plot("rc", "RC over net_ring, one queue pair, against copy and CRC", SIZE, "gbps", GBPS),
@@ -57,6 +74,8 @@ pub static PLOTS: &[Plot] = &[
         metric: "mmps",
         y: RATE,
     },
+    percentiles("latency", "Latency of 8 bytes over net_ring by percentile, beside the machine's noise"),
+    percentiles("latency-wires", "Latency over each wire by percentile"),
     plot("wires", "RC WRITE over each wire, beside peers", SIZE, "gbps", GBPS),
     plot("wires-rate", "RC WRITE over each wire, beside peers: messages", SIZE, "mmps", RATE),
     plot("limits", "What one core can: copy, CRC-32, and both", "payload at a time", "gbps", GBPS),
@@ -73,16 +92,26 @@ pub struct Line {
 pub fn lines(plot: &Plot, results: &[CaseResult]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for result in results {
-        let Some(summary) = result.summary(plot.metric).filter(|summary| summary.min > 0.0) else { continue };
         for point in result.case.points.iter().filter(|point| point.plot == plot.name) {
+            let points = points(plot, result, point.x);
             match lines.iter_mut().find(|line| line.name == point.series) {
-                Some(line) => line.points.push((point.x, summary)),
-                None => lines.push(Line { name: point.series.clone(), points: vec![(point.x, summary)] }),
+                Some(line) => line.points.extend(points),
+                None if points.is_empty() => {}
+                None => lines.push(Line { name: point.series.clone(), points }),
             }
         }
     }
     lines.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     lines
+}
+
+/// What a case adds to its line: a point, or one for each percentile.
+fn points(plot: &Plot, result: &CaseResult, x: f64) -> Vec<(f64, Summary)> {
+    let summary = |metric| result.summary(metric).filter(|summary| summary.min > 0.0);
+    if plot.count == Count::Percentiles {
+        return PERCENTILES.iter().filter_map(|(x, metric, _)| Some((*x, summary(metric)?))).collect();
+    }
+    summary(plot.metric).map(|summary| (x, summary)).into_iter().collect()
 }
 
 /// Colours of lines, far apart for most eyes.
@@ -151,6 +180,10 @@ fn draw(
     let x_label = |number: &f64| match plot.count {
         Count::Bytes => bytes(number.round() as u64),
         Count::Things => format!("{number:.0}"),
+        Count::Percentiles => {
+            let known = PERCENTILES.iter().find(|(x, ..)| (x - number).abs() < x * 0.01);
+            known.map_or_else(String::new, |(_, _, said)| (*said).to_owned())
+        }
     };
     let y_label = |number: &f64| tick_label(*number);
     chart
@@ -184,6 +217,7 @@ fn draw(
 fn x_ticks(count: Count, values: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     match count {
         Count::Things => decade_ticks(values),
+        Count::Percentiles => PERCENTILES.iter().map(|(x, ..)| *x).collect(),
         Count::Bytes => {
             let (least, most) = ends(values);
             let (first, last) = (least.log2().floor() as i32, most.log2().ceil() as i32);
@@ -242,6 +276,21 @@ mod tests {
     }
 
     #[test]
+    fn a_case_is_a_line_of_its_percentiles() {
+        let cases = crate::suite::cases::all(std::time::Duration::from_secs(1));
+        let case =
+            cases.into_iter().find(|case| case.points.iter().any(|point| point.plot == "latency")).unwrap();
+        let series = case.points[0].series.clone();
+        let sample = crate::suite::case::Sample([("p50_us", 1.0), ("p999_us", 9.0), ("gbps", 3.0)].into());
+        let result =
+            CaseResult { case, samples: vec![sample], verdict: crate::suite::case::Verdict::Measured };
+        let plot = PLOTS.iter().find(|plot| plot.name == "latency").unwrap();
+        let drawn = lines(plot, &[result]);
+        let medians: Vec<_> = drawn[0].points.iter().map(|(x, y)| (*x, y.median)).collect();
+        assert_eq!((drawn.len(), &drawn[0].name, medians), (1, &series, vec![(2.0, 1.0), (1000.0, 9.0)]));
+    }
+
+    #[test]
     fn a_picture_has_labels_with_units_and_its_lines() {
         let summary = |median| Summary { median, min: median * 0.9, max: median * 1.1 };
         let line = Line { name: "x".into(), points: vec![(64.0, summary(2.0)), (65536.0, summary(60.0))] };
@@ -250,5 +299,11 @@ mod tests {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert_eq!(svg(&PLOTS[0], &[]), None);
+        let plot = PLOTS.iter().find(|plot| plot.count == Count::Percentiles).unwrap();
+        let points = PERCENTILES.iter().map(|(x, ..)| (*x, summary(*x))).collect();
+        let text = svg(plot, &[Line { name: "x".into(), points }]).unwrap();
+        for words in ["latency [µs]", "percentile", "99.9", "most", "circle"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
     }
 }

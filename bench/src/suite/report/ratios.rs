@@ -126,25 +126,7 @@ fn against_bounds() -> Vec<Ratio> {
             all.push(ratio(about, of, "gbps", case("limits/copy-crc-cold/4096", "gbps"), Some(0.85)));
         }
     }
-    for (of, hop, about) in [
-        (
-            "qps/write/16",
-            "limits/ring-hop/138",
-            "64-byte WRITEs on 16 queue pairs, of the frames that net_ring carries",
-        ),
-        (
-            "veth/write/64",
-            "limits/veth-hop/138",
-            "64-byte WRITEs over veth, of the frames that the driver carries",
-        ),
-        (
-            "veth/write/4096",
-            "limits/veth-hop/4170",
-            "4-KiB WRITEs over veth, of the frames that the driver carries",
-        ),
-    ] {
-        all.push(ratio(about.into(), of.into(), "mmps", case(hop, "mpps"), None));
-    }
+    all.extend(against_drivers());
     let trip = "8-byte WRITE, half a round trip, p50, in round trips of a cache line between the cores";
     all.push(ratio(
         trip.into(),
@@ -153,7 +135,35 @@ fn against_bounds() -> Vec<Ratio> {
         case("limits/round-trip", "p50_us"),
         None,
     ));
+    for (metric, told) in [("p99_us", "p99"), ("p999_us", "p99.9")] {
+        let about = format!("8-byte WRITE latency {told}, of the same of a cache line between cores at work");
+        let mut ratio =
+            ratio(about, "latency/rc-write/8".into(), metric, case("limits/ping-pong", metric), None);
+        ratio.at_most = true;
+        all.push(ratio);
+    }
     all
+}
+
+/// What is left of the rate of each driver by itself.
+fn against_drivers() -> Vec<Ratio> {
+    let frames = |of: &str, hop: &str, about: &str| {
+        let about = format!("{about}, of the frames that the driver carries");
+        ratio(about, of.into(), "mmps", case(hop, "mpps"), None)
+    };
+    let bits = |of: &str, hop: &str, about: &str| {
+        let about = format!("{about}, of the bits of frames that the driver carries");
+        ratio(about, of.into(), "gbps", case(hop, "gbps"), None)
+    };
+    vec![
+        frames("qps/write/16", "limits/ring-hop/138", "64-byte WRITEs on 16 queue pairs over net_ring"),
+        frames("veth/write/64", "limits/veth-hop/138", "64-byte WRITEs over veth"),
+        bits("veth/write/4096", "limits/veth-hop/4170", "4-KiB WRITEs over veth"),
+        bits("veth/write/1048576", "limits/veth-hop/4170", "RC WRITE 1 MiB over veth"),
+        frames("tap/write/64", "limits/tap-hop/138", "64-byte WRITEs over taps"),
+        frames("tap/write/1024", "limits/tap-hop/1098", "1-KiB WRITEs over taps"),
+        bits("tap/write/65536", "limits/tap-hop/1098", "RC WRITE 64 KiB over taps"),
+    ]
 }
 
 fn against_aims() -> Vec<Ratio> {
@@ -188,6 +198,13 @@ fn against_peers() -> Vec<Ratio> {
         let about = format!("RC WRITE 64 KiB over {told}, of UCX's put over TCP over veth");
         let ucx = case("peers/ucx-ucp-put-bw/65536", "gbps");
         all.push(ratio(about, format!("{wire}/write/65536"), "gbps", ucx, None));
+    }
+    for (of, told) in
+        [("limits/veth-hop/4170", "net_af_packet on veth"), ("limits/tap-hop/1514", "net_tap on a bridge")]
+    {
+        let about =
+            format!("the driver alone, {told}, frames that nobody looks into, of kernel TCP over veth");
+        all.push(ratio(about, of.into(), "gbps", case("peers/tcp", "gbps"), None));
     }
     for (operation, size, metric, aim) in [
         ("write", "64", "mmps", 5.0),
