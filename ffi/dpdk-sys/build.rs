@@ -21,8 +21,8 @@ const FUNCTIONS: &[&str] = &[
     "rte_(strerror|version|openlog_stream)",
     "rte_(get_tsc_hz|rdtsc)",
     // Memory
-    "rte_pktmbuf_(pool_create|alloc|alloc_bulk|free|free_bulk|chain|copy)",
-    "rte_mempool_avail_count",
+    "rte_pktmbuf_(pool_create|alloc|alloc_bulk|free|chain|copy)",
+    "rte_mempool_(avail_count|get_bulk|put)",
     // Rings
     "rte_ring_(create|free|dequeue_burst)",
     "rte_eth_from_rings",

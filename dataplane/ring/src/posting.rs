@@ -37,7 +37,7 @@ impl<'a, T> Posting<'a, T> {
         // knows them: fewer than `depth` items are there, and there are at least `depth` places. So the taker does not touch it;
         // its last touch came before it stored the `released` that was seen here, by an acquire load of this thread or of one that
         // had the turn before. The reference ends before the next call on this turn, and `publish` and drop take the turn itself.
-        Some(unsafe { &mut *place.get() })
+        Some(unsafe { &mut *place.0.get() })
     }
 
     #[cold]

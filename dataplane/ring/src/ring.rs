@@ -15,12 +15,17 @@ const LOOKS: u32 = 128;
 
 /// A ring of places that each hold a `T`, filled again and again.
 pub struct Ring<T> {
-    pub(crate) places: Box<[UnsafeCell<T>]>,
+    pub(crate) places: Box<[Place<T>]>,
     pub(crate) mask: u32,
     pub(crate) depth: u32,
     pub(crate) posters: Line<Posters>,
     pub(crate) taker: Line<Taken>,
 }
+
+/// A place for an item. It begins a cache line: an item touches no more of them than it has to, and none of its neighbour's, which may be in
+/// other hands.
+#[repr(align(64))]
+pub(crate) struct Place<T>(pub UnsafeCell<T>);
 
 /// A cache line of its own.
 #[repr(align(64))]
@@ -57,7 +62,10 @@ impl<T> Ring<T> {
         let depth = depth.clamp(1, 1 << 30);
         let places = depth.next_power_of_two();
         Ring {
-            places: std::iter::repeat_with(make).map(UnsafeCell::new).take(places as usize).collect(),
+            places: std::iter::repeat_with(make)
+                .map(|item| Place(UnsafeCell::new(item)))
+                .take(places as usize)
+                .collect(),
             mask: places - 1,
             depth,
             posters: Line(Posters {

@@ -60,7 +60,7 @@ impl<T> Taker<T> {
         // SAFETY: there is one taker, and this is it. The place lies between `released` and `posted` as posters know them, so no
         // poster touches it; the last touch came before the store of `posted` that was seen here. The reference ends before the
         // next call on this taker, and only `release` moves `released`.
-        Some(unsafe { &mut *place.get() })
+        Some(unsafe { &mut *place.0.get() })
     }
 
     /// Items taken and not released.

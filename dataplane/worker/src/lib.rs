@@ -46,6 +46,7 @@ mod link;
 mod loopback;
 mod mad;
 mod rx;
+mod seal;
 mod sink;
 mod slow;
 mod thread;

@@ -3,15 +3,12 @@
 use crate::counters::Traffic;
 use crate::group::{self, Groups};
 use crate::lend::Parts;
-use crate::tx::{Outgoing, TX_BURST};
+use crate::seal::{SEALED_LATER, seal};
+use crate::tx::Outgoing;
 use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, Span, TxPacket};
 use memory::HostMemory;
-use std::ops::Range;
 use wire::{Bth, HeaderTemplate, ICRC_LEN, Icrc, Reach, TxHeaders, write_headers};
-
-/// Buffers whose beginnings are on their way to the cache while one is written: most recently the receiver had them.
-const AHEAD: usize = 6;
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,8 +44,14 @@ impl PacketSink for BurstSink<'_> {
         }
         let Some(mut mbuf) = self.fresh_buffer() else { return Err(SinkError::Full) };
         // The buffer goes home by its drop when this fails, which ends a request, so it is rare.
-        seal(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf)?;
-        self.send(way, mbuf);
+        let Written { begin, icrc } = write(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf)?;
+        if way == Way::Wire && mbuf.pkt_len() <= SEALED_LATER {
+            let Outgoing { unsealed, burst, .. } = &mut *self.outgoing;
+            unsealed.add(burst, mbuf, begin, icrc);
+        } else {
+            seal(&mut mbuf, begin, icrc);
+            self.send(way, mbuf);
+        }
         Ok(())
     }
 }
@@ -107,17 +110,9 @@ impl BurstSink<'_> {
     /// An empty buffer, or `None` (counted) when the pool has none: the packet is offered again at the next poll.
     #[inline]
     fn fresh_buffer(&mut self) -> Option<Mbuf> {
-        let Outgoing { fresh, pool, .. } = &mut *self.outgoing;
-        if fresh.is_empty() && !pool.alloc_bulk(fresh, TX_BURST) {
-            // Bulk is all or nothing; the pool's last buffers come one by one.
-            let last = pool.alloc();
-            self.traffic.no_buffer += u64::from(last.is_none());
-            return last;
-        }
-        if let Some(later) = fresh.len().checked_sub(AHEAD).map(|index| &fresh.as_slice()[index]) {
-            later.prefetch_room();
-        }
-        fresh.pop()
+        let buffer = self.outgoing.fresh.take();
+        self.traffic.no_buffer += u64::from(buffer.is_none());
+        buffer
     }
 }
 
@@ -134,38 +129,42 @@ fn worth_lending(packet: &TxPacket<'_>) -> Option<Span> {
     spans.next().filter(|_| spans.next().is_none())
 }
 
-/// Writes a whole frame into an empty buffer. [`RegionGone`] also when the buffer is too small, which the worker's setup
-/// and its check of path MTUs exclude.
+/// A frame that lacks its iCRC.
+struct Written {
+    /// Where the bytes begin that are to be summed, up to the room for the iCRC at the end.
+    begin: usize,
+    /// The iCRC before them.
+    icrc: Icrc,
+}
+
+/// Writes a frame into an empty buffer, with room for its iCRC. [`RegionGone`] also when the buffer is too small, which the worker's
+/// setup and its check of path MTUs exclude.
 #[inline]
-fn seal(packet: &TxPacket<'_>, ip_id: u16, memory: &HostMemory, mbuf: &mut Mbuf) -> Result<(), RegionGone> {
+fn write(
+    packet: &TxPacket<'_>,
+    ip_id: u16,
+    memory: &HostMemory,
+    mbuf: &mut Mbuf,
+) -> Result<Written, RegionGone> {
     let len = packet.payload.len();
     let pad = usize::from(packet.bth.pad_count);
     let headers = packet.template.len() + Bth::LEN + packet.ext.len();
     let out = mbuf.append(headers + len + pad + ICRC_LEN).ok_or(RegionGone)?;
     let TxHeaders { len: begin, bth_offset, icrc } =
         write_headers(packet.template, &packet.bth, &packet.ext, ip_id, len, out);
-    let (packet_bytes, seal) = out.split_at_mut(headers + len + pad);
-    let icrc = place_payload(&packet.payload, memory, packet_bytes, bth_offset..begin, icrc)?;
-    seal.copy_from_slice(&icrc.to_wire());
-    Ok(())
+    place_payload(&packet.payload, memory, &mut out[begin..headers + len + pad])?;
+    Ok(Written { begin: bth_offset, icrc })
 }
 
-/// Copy and CRC of the payload, in one place: behind the headers, whose own part in the iCRC is `covered`, and padded with
-/// zeros to the end of `out`.
+/// The payload, padded with zeros to the end of `out`.
 #[inline]
-fn place_payload(
-    payload: &Gather<'_>,
-    memory: &HostMemory,
-    out: &mut [u8],
-    covered: Range<usize>,
-    mut icrc: Icrc,
-) -> Result<Icrc, RegionGone> {
-    let mut at = covered.end;
+fn place_payload(payload: &Gather<'_>, memory: &HostMemory, out: &mut [u8]) -> Result<(), RegionGone> {
+    let mut at = 0;
     if let Gather::Bytes(bytes) = payload {
-        out[at..at + bytes.len()].copy_from_slice(bytes);
-        at += bytes.len();
+        out[..bytes.len()].copy_from_slice(bytes);
+        at = bytes.len();
     } else {
-        // One pass for both would be slower: the string instruction of the copy takes lines of the buffer that another core
+        // One pass for copy and CRC would be slower: the string instruction of the copy takes lines of the buffer that another core
         // had without reading them first.
         for span in payload.spans() {
             let end = at + span.len() as usize;
@@ -173,9 +172,9 @@ fn place_payload(
             at = end;
         }
     }
-    debug_assert_eq!(at, covered.end + payload.len(), "the spans hold what the packet promises");
-    out[at..].fill(0);
-    // The CRC is of the copy: the application may change its memory meanwhile, and the packet is still right.
-    icrc.update(&out[covered.start..]);
-    Ok(icrc)
+    debug_assert_eq!(at, payload.len(), "the spans hold what the packet promises");
+    if at < out.len() {
+        out[at..].fill(0);
+    }
+    Ok(())
 }

@@ -3,8 +3,9 @@
 use crate::lane::Lane;
 use crate::lend::Lending;
 use crate::loopback::Loopback;
+use crate::seal::Unsealed;
 use crate::sink::BurstSink;
-use dpdk::{MbufBurst, Mempool};
+use dpdk::{MbufBurst, Mempool, Reserve};
 use engine::Nanos;
 use memory::HostMemory;
 use std::sync::Arc;
@@ -19,14 +20,16 @@ const BURSTS: usize = 4;
 /// Tries to empty the last burst before a worker ends: a port that takes nothing does not keep it.
 const FLUSH_TRIES: usize = 1000;
 
-/// Sealed frames that the port has not taken, and what new ones are made of.
+/// Frames that the port has not taken, and what new ones are made of.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub burst: MbufBurst<TX_BURST>,
+    /// The one of the burst that lacks its iCRC.
+    pub unsealed: Unsealed,
     /// Sealed packets to ourselves.
     pub looped: Loopback,
-    /// Empty buffers, taken from the pool in bulk.
-    pub fresh: MbufBurst<TX_BURST>,
+    /// Empty buffers.
+    pub fresh: Reserve,
     pub pool: Arc<Mempool>,
     pub memory: HostMemory,
     /// How long payloads leave without being copied, where they can.
@@ -39,10 +42,20 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub fn new(pool: Arc<Mempool>, memory: HostMemory, lending: Option<Arc<Mempool>>) -> Outgoing {
-        let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), MbufBurst::new());
+        let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), Reserve::new(Arc::clone(&pool)));
         let lending = lending.map(|pool| Lending::new(pool, &memory));
         let scratch = vec![0; Mtu::Mtu4096.bytes() as usize].into();
-        Outgoing { burst, looped, fresh, pool, memory, lending, scratch, ip_id: 0 }
+        Outgoing {
+            burst,
+            unsealed: Unsealed::default(),
+            looped,
+            fresh,
+            pool,
+            memory,
+            lending,
+            scratch,
+            ip_id: 0,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -92,6 +105,7 @@ impl Lane {
 
     /// Gives the burst to the port. True when it took everything.
     fn flush_burst(&mut self, now: Nanos, sent: &mut bool) -> bool {
+        self.outgoing.unsealed.seal(&mut self.outgoing.burst);
         let burst = match &mut self.impaired {
             None => &mut self.outgoing.burst,
             Some(impaired) => impaired.next_burst(now, &mut self.outgoing.burst),

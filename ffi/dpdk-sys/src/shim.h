@@ -8,6 +8,7 @@
  *   - rte_errno and rte_eth_link, which are a macro and a changing union,
  *   - the MTU of a kernel interface, a question to the kernel that only C can put briefly,
  *   - data that lies elsewhere, whose description takes a callback,
+ *   - freeing a burst without a look at the second line of each description,
  *   - a packet pool on memory of our own, which takes fields of struct rte_mempool and callbacks.
  */
 #include <stddef.h>
@@ -49,7 +50,10 @@ enum {
 	SHIM_MBUF_BUF_LEN = offsetof(struct rte_mbuf, buf_len),
 	SHIM_MBUF_NEXT = offsetof(struct rte_mbuf, next),
 	SHIM_MBUF_SHINFO = offsetof(struct rte_mbuf, shinfo),
+	SHIM_MBUF_SIZE = sizeof(struct rte_mbuf),
 };
+
+static const uint16_t SHIM_MBUF_PORT_INVALID = RTE_MBUF_PORT_INVALID;
 
 /* The data is not in the mbuf's own buffer. */
 static const uint64_t SHIM_MBUF_EXTERNAL = RTE_MBUF_F_EXTERNAL;
@@ -130,6 +134,36 @@ shim_lend(struct rte_mbuf *mbuf, void *start, uint16_t len, rte_mbuf_extbuf_free
 	rte_pktmbuf_attach_extbuf(mbuf, start, RTE_BAD_IOVA, len, shared);
 	mbuf->data_len = len;
 	mbuf->pkt_len = len;
+}
+
+/*
+ * Frees packets. One that is a single buffer of its own with one reference, as received ones mostly are, goes back to its pool
+ * without a look at the second line of its description, where the next segment is named: there is none.
+ */
+static inline void
+shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count)
+{
+	enum { MOST = 64 };
+	void *home[MOST];
+	struct rte_mempool *pool = NULL;
+	unsigned int at, kept = 0;
+
+	for (at = 0; at < count; at++) {
+		struct rte_mbuf *mbuf = mbufs[at];
+
+		if (mbuf->nb_segs != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) {
+			rte_pktmbuf_free(mbuf);
+			continue;
+		}
+		if (kept == MOST || (kept != 0 && mbuf->pool != pool)) {
+			rte_mempool_put_bulk(pool, home, kept);
+			kept = 0;
+		}
+		pool = mbuf->pool;
+		home[kept++] = mbuf;
+	}
+	if (kept != 0)
+		rte_mempool_put_bulk(pool, home, kept);
 }
 
 /* Whether the data of a segment was lent by shim_lend with that callback. */

@@ -53,7 +53,7 @@
 //! # Unsafe code
 //!
 //! It is confined to the modules that call C: `errno`, `eal`, `lend`, `log`, `mempool`, `mbuf`, `burst`,
-//! `mempool::memory`, `port::raw`, `port::tap`, `queue`, `ring` and `tsc`.
+//! `mempool::memory`, `port::raw`, `port::tap`, `queue`, `reserve`, `ring` and `tsc`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -66,6 +66,7 @@ pub mod mbuf;
 pub mod mempool;
 pub mod port;
 pub mod queue;
+pub mod reserve;
 pub mod ring;
 pub mod tsc;
 pub mod vdev;
@@ -76,4 +77,5 @@ pub use mbuf::Mbuf;
 pub use mempool::{Mempool, PoolConfig};
 pub use port::{Port, PortConfig, PortError, PortId};
 pub use queue::{RxQueue, TxQueue};
+pub use reserve::Reserve;
 pub use vdev::Vdev;

@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::lend;
+use crate::mempool::HEADROOM;
 use dpdk_sys::rte_mbuf;
 
 /// A packet: one buffer or a chain of them, owned. Dropping it returns all to their pools.
@@ -83,14 +84,6 @@ impl Segment {
     #[inline(always)]
     pub(crate) fn next(self) -> Option<Segment> {
         NonNull::new(self.get::<*mut rte_mbuf>(dpdk_sys::SHIM_MBUF_NEXT)).map(Segment)
-    }
-
-    fn last(self) -> Segment {
-        let mut segment = self;
-        while let Some(next) = segment.next() {
-            segment = next;
-        }
-        segment
     }
 
     /// Bytes after the data.
@@ -183,6 +176,38 @@ impl Mbuf {
         Mbuf(raw)
     }
 
+    /// Makes an empty packet of a buffer as its pool keeps it. The description's second line, which another core may have, is not
+    /// touched: of what is there, `next` is empty in the pool (DPDK, `rte_mbuf_raw_alloc`), and drivers look at the rest only if
+    /// `ol_flags` says so.
+    ///
+    /// # Safety
+    /// `raw` was taken from a packet pool, raw, and nobody has touched it since or owns it.
+    #[inline(always)]
+    pub(crate) unsafe fn from_pool(raw: NonNull<rte_mbuf>) -> Mbuf {
+        let segment = Segment(raw);
+        segment.set(dpdk_sys::SHIM_MBUF_DATA_OFF, HEADROOM);
+        segment.set(dpdk_sys::SHIM_MBUF_PORT, dpdk_sys::SHIM_MBUF_PORT_INVALID);
+        segment.set(dpdk_sys::SHIM_MBUF_OL_FLAGS, 0u64);
+        segment.set(dpdk_sys::SHIM_MBUF_PKT_LEN, 0u32);
+        segment.set(dpdk_sys::SHIM_MBUF_DATA_LEN, 0u16);
+        segment.set(dpdk_sys::SHIM_MBUF_VLAN_TCI, 0u16);
+        debug_assert!(segment.next().is_none() && segment.get::<u16>(dpdk_sys::SHIM_MBUF_NB_SEGS) == 1);
+        Mbuf(raw)
+    }
+
+    /// Asks for what a short packet writes of an empty buffer to come into the cache, as this core's alone: the first line of its
+    /// description, and the first of its data.
+    #[inline(always)]
+    pub(crate) fn prefetch_empty(raw: *mut rte_mbuf) {
+        let description = raw.cast::<u8>();
+        own_line(description);
+        // Where the data of our pools' buffers begins; nothing needs to be read to know that.
+        let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(HEADROOM));
+        for line in 0..HEAD_LINES {
+            own_line(room.wrapping_add(line * CACHE_LINE));
+        }
+    }
+
     /// As DPDK knows it.
     #[inline(always)]
     pub(crate) fn as_raw(&self) -> *mut rte_mbuf {
@@ -194,6 +219,18 @@ impl Mbuf {
         Segment(self.0)
     }
 
+    /// The last segment. That of a packet of one is found without a look at the second line of its description.
+    #[inline(always)]
+    fn last(&self) -> Segment {
+        let mut segment = self.head();
+        if self.nb_segs() != 1 {
+            while let Some(next) = segment.next() {
+                segment = next;
+            }
+        }
+        segment
+    }
+
     /// The bytes of the first segment: the whole packet if [`Mbuf::nb_segs`] is 1.
     #[inline]
     pub fn data(&self) -> &[u8] {
@@ -201,25 +238,16 @@ impl Mbuf {
         unsafe { self.head().bytes() }
     }
 
-    /// Asks for the buffer's description, which every other method reads, to come into the cache. Waits for nothing.
+    /// Asks for the buffer's description, as far as a packet in one piece needs it, to come into the cache. Waits for nothing.
     #[inline(always)]
     pub fn prefetch(&self) {
-        prefetch_lines(self.0.as_ptr().cast(), 2);
+        prefetch_lines(self.0.as_ptr().cast(), 1);
     }
 
     /// Asks for the first bytes of the data (as many as headers have) to come into the cache, to be read.
     #[inline(always)]
     pub fn prefetch_head(&self) {
         prefetch_lines(self.head().data_start(), HEAD_LINES);
-    }
-
-    /// Asks for the place of the first bytes to come into the cache, to be written: another core may have them.
-    #[inline(always)]
-    pub fn prefetch_room(&self) {
-        let start = self.head().data_start();
-        for line in 0..HEAD_LINES {
-            own_line(start.wrapping_add(line * CACHE_LINE));
-        }
     }
 
     /// The bytes of the first segment, to be changed.
@@ -233,7 +261,7 @@ impl Mbuf {
     /// The bytes of every segment in order.
     #[inline]
     pub fn segments(&self) -> Segments<'_> {
-        Segments { next: Some(self.head()), of: PhantomData }
+        Segments { next: Some(self.head()), chained: self.nb_segs() != 1, of: PhantomData }
     }
 
     /// Bytes in all segments together.
@@ -276,14 +304,14 @@ impl Mbuf {
     /// Bytes free after the last segment's data.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        usize::from(self.head().last().tailroom())
+        usize::from(self.last().tailroom())
     }
 
     /// Lengthens the last segment by `n` bytes and returns them; they hold whatever was in the buffer.
     /// `None`, and no change, if they do not fit.
     #[inline]
     pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
-        let last = self.head().last();
+        let last = self.last();
         if n > usize::from(last.tailroom()) {
             return None;
         }
@@ -335,7 +363,7 @@ impl Mbuf {
     #[inline]
     #[must_use]
     pub fn trim_back(&mut self, n: usize) -> bool {
-        let last = self.head().last();
+        let last = self.last();
         if n > usize::from(last.data_len()) {
             return false;
         }
@@ -463,6 +491,8 @@ impl fmt::Debug for Mbuf {
 /// Iterator over a packet's segments, from [`Mbuf::segments`].
 pub struct Segments<'a> {
     next: Option<Segment>,
+    /// There is more than the first: only then a look at the second line of its description is worth it.
+    chained: bool,
     of: PhantomData<&'a Mbuf>,
 }
 
@@ -472,7 +502,7 @@ impl<'a> Iterator for Segments<'a> {
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let segment = self.next?;
-        self.next = segment.next();
+        self.next = if self.chained { segment.next() } else { None };
         // SAFETY: the segment belongs to the packet borrowed for 'a.
         Some(unsafe { segment.bytes() })
     }

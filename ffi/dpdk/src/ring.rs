@@ -117,7 +117,7 @@ impl Drop for Rings {
                     break;
                 }
                 // SAFETY: what lies in a port's ring are sent packets, which the ring owned until now.
-                unsafe { dpdk_sys::rte_pktmbuf_free_bulk(packets.as_mut_ptr(), n) };
+                unsafe { dpdk_sys::shim_free_bulk(packets.as_mut_ptr(), n) };
             }
             // SAFETY: nothing refers to the ring any more.
             unsafe { dpdk_sys::rte_ring_free(ring.as_ptr()) };

@@ -4,7 +4,7 @@ mod common;
 
 use common::{eal, frame, packet, pool};
 use dpdk::mempool::{HEADROOM, PoolError};
-use dpdk::{MbufBurst, Mempool, PoolConfig};
+use dpdk::{MbufBurst, Mempool, PoolConfig, Reserve};
 
 #[test]
 fn pools_lose_no_buffer() {
@@ -47,6 +47,8 @@ fn pools_lose_no_buffer() {
     std::thread::spawn(move || drop(chain)).join().unwrap();
     assert_eq!(pool.in_use(), 0);
 
+    a_reserve_gives_all_and_takes_none_along(&pool);
+    a_burst_of_all_kinds_goes_home(&eal, &pool);
     a_registered_thread_has_a_cache(&eal);
     a_dropped_pool_is_taken_over(&eal);
 
@@ -56,6 +58,42 @@ fn pools_lose_no_buffer() {
         matches!(error, PoolError::Memory { .. }) && error.to_string().contains("fewer buffers"),
         "{error}"
     );
+}
+
+fn a_reserve_gives_all_and_takes_none_along(pool: &std::sync::Arc<Mempool>) {
+    for _ in 0..2 {
+        let mut reserve = Reserve::new(pool.clone());
+        let mut all = Vec::new();
+        while let Some(mut mbuf) = reserve.take() {
+            assert_eq!((mbuf.headroom(), mbuf.pkt_len(), mbuf.data().len()), (usize::from(HEADROOM), 0, 0));
+            assert_eq!((mbuf.nb_segs(), mbuf.stripped_vlan()), (1, None), "nothing is left of what it was");
+            assert!(pool.in_use() as usize <= all.len() + 1 + Reserve::MOST);
+            // As another may have it before it is free again.
+            assert!(mbuf.extend_from_slice(b"used") && mbuf.trim_front(1));
+            mbuf.set_stripped_vlan(7);
+            all.push(mbuf);
+        }
+        assert_eq!((all.len(), pool.in_use()), (63, 63), "the last ones, too");
+        drop(all);
+        assert!(reserve.take().is_some());
+        assert!(pool.in_use() > 0);
+        drop(reserve);
+        assert_eq!(pool.in_use(), 0, "those that waited are home");
+    }
+}
+
+fn a_burst_of_all_kinds_goes_home(eal: &dpdk::Eal, pool: &std::sync::Arc<Mempool>) {
+    let other = common::pool(eal, 63, 256);
+    let mut burst = MbufBurst::<32>::new();
+    for number in 0..9 {
+        burst.push(packet(pool, &frame(60, number))).unwrap();
+        burst.push(packet(&other, &frame(600, number))).unwrap();
+        burst.push(packet(&other, &frame(60, number))).unwrap();
+    }
+    assert_eq!((pool.in_use(), other.in_use()), (9, 9 * 4));
+    burst.clear();
+    assert_eq!((pool.in_use(), other.in_use()), (0, 0));
+    assert!((0..63).all(|_| other.alloc().is_some_and(|mbuf| mbuf.nb_segs() == 1)));
 }
 
 fn a_registered_thread_has_a_cache(eal: &dpdk::Eal) {

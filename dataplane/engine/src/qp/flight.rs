@@ -5,31 +5,37 @@ use crate::memory::Span;
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
 use arrayvec::ArrayVec;
+use std::mem::offset_of;
 use wire::{Psn, Srqn};
 
-/// A send request that the engine has taken.
+/// A send request that the engine has taken. What a request of one piece needs lies in its first two cache lines, in that order.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Wqe {
     pub wr_id: u64,
     pub op: SendOp,
-    pub flags: SendFlags,
-    /// XRC: the SRQ that it is for.
-    pub srqn: Srqn,
     /// Bytes of the message.
     pub len: u32,
     pub first_psn: Psn,
     /// PSNs of the message: request packets, or for a READ the responses. None for what stays local.
     pub packets: u32,
-    /// A local fault that ends the request once all before it are complete.
-    pub fault: Option<WcStatus>,
-    /// Its first packet left, or it was done without one.
-    pub started: bool,
+    pub flags: SendFlags,
     /// READ: the packet of the message with which the latest request begins.
     pub read_from: u32,
+    /// XRC: the SRQ that it is for.
+    pub srqn: Srqn,
+    /// Its first packet left, or it was done without one.
+    pub started: bool,
+    /// A local fault that ends the request once all before it are complete.
+    pub fault: Option<WcStatus>,
     /// The message in registered memory, unless it is inline.
     pub spans: ArrayVec<Span, MAX_SGE>,
+    /// The message if it has bytes and no spans; otherwise anything.
     pub inline: ArrayVec<u8, MAX_INLINE>,
 }
+
+const _: () =
+    assert!(offset_of!(Wqe, spans) + 8 + size_of::<Span>() <= 128, "one span lies in the first two lines");
 
 impl Wqe {
     fn empty() -> Self {

@@ -45,7 +45,6 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
     wqe.started = false;
     wqe.read_from = 0;
     wqe.spans.clear();
-    wqe.inline.clear();
     let prepared = checked.and_then(|len| {
         wqe.len = len;
         attach(wqe, &posted.data, ctx.keys, pd, posted.op.returns_data())
@@ -108,6 +107,7 @@ fn attach(
     let need = if returns_data { Access::LOCAL_WRITE } else { Access::empty() };
     match data {
         WrData::Inline(bytes) => {
+            wqe.inline.clear();
             // Both have the same capacity, so this cannot fail.
             let copied = wqe.inline.try_extend_from_slice(bytes);
             copied.map_err(|_| WcStatus::LocLenErr)

@@ -47,8 +47,9 @@ pub enum PostError {
     TooLong,
 }
 
-/// A request as it lies in the queue, until the engine takes it.
+/// A request as it lies in the queue, until the engine takes it. What one of a single SGE has lies in the first two cache lines.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Posted {
     pub wr_id: u64,
     pub op: SendOp,
