@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, ValueEnum};
 use rockhopper::ImpairPlan;
-use rockhopper::perf::{Op, PeerProgram, Transport, USUAL_AREA};
+use rockhopper::perf::{Op, PeerProgram, Transport};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -138,9 +138,10 @@ pub struct RunArgs {
     /// Type of service of the packets, 0 to 255 [default: the port's]
     #[arg(long, short = 'R', value_name = "N")]
     pub tos: Option<u8>,
-    /// Spread messages over so many bytes at either end: more than 1 MiB, which caches hold, measures memory, too
-    #[arg(long, value_name = "BYTES", default_value_t = USUAL_AREA, conflicts_with_all = ["verify", "peer"])]
-    pub area: u64,
+    /// Spread messages over so many bytes at either end: more than caches hold measures memory, too [default: as perftest, 4096
+    /// for each queue pair, or one message if that is longer]
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["verify", "peer"])]
+    pub area: Option<u64>,
     /// What the bytes of messages are derived from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -32,7 +32,7 @@ fn result(outcome: &Outcome, place: &Place) -> Value {
         "qps": params.qps,
         "depth": outcome.window,
         "mtu": params.mtu,
-        "area_bytes": params.area,
+        "area_bytes": outcome.area_bytes(),
         "bidirectional": params.bidirectional,
         "imm": params.imm,
         "cq_mod": params.cq_mod,

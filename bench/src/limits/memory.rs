@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// The area of payloads that stays in caches: what `rockhopper-perf` uses without `--verify`.
+/// An area of payloads that stays in caches.
 pub const HOT_BYTES: usize = 1 << 20;
 /// The area that does not stay in the caches of a core.
 pub const COLD_BYTES: usize = 1 << 30;

@@ -6,11 +6,13 @@
 
 use super::Transport;
 use super::op::Verb;
-use super::params::{ATOMIC_BYTES, Params, USUAL_AREA};
+use super::params::{ATOMIC_BYTES, CYCLE, Params};
 use engine::limits::UD_GRH_BYTES;
 
 /// Bytes per area that a checked run may use before it keeps fewer messages under way.
 const CHECKED_BYTES: u64 = 64 << 20;
+/// Bytes per area that a run without checks uses where nothing is said, however many QPs it has; but each has a slot.
+const USUAL_BYTES: u64 = 1 << 20;
 /// Slots begin on cache lines.
 const LINE: u64 = 64;
 /// Receives posted per QP, at least, and for each message under way: enough that a peer that keeps its window
@@ -61,10 +63,10 @@ impl Layout {
         // What is compared must not be overwritten before it is compared.
         let window =
             if params.verify { params.depth.min(fit(CHECKED_BYTES, local_stride)) } else { params.depth };
-        // More than the caches hold is wanted whole, however few messages are under way.
+        // What is asked for is wanted whole, however few messages are under way.
         let spread = |under_way: u32, stride: u64| match params.area {
-            area if area > USUAL_AREA => fit(area, stride),
-            area => under_way.min(fit(area, stride)),
+            Some(area) => fit(area, stride),
+            None => under_way.min(fit((CYCLE * qps).min(USUAL_BYTES), stride)),
         };
         let local_slots = if params.verify { window } else { spread(window, local_stride) };
         let receives = match (params.uses_receives(), params.verify) {
@@ -208,11 +210,27 @@ mod tests {
         assert_eq!((long(false).window, long(false).local_slots), (128, 1));
     }
 
+    /// As in perftest: a page, or one message.
     #[test]
-    fn an_area_larger_than_caches_is_used_whole() {
+    fn messages_of_a_queue_pair_take_turns_in_little_memory() {
+        for (size, slots) in [(64, 64), (1000, 4), (4096, 1), (4097, 1), (65536, 1)] {
+            for op in ["write-bw", "send-bw", "read-bw"] {
+                let layout = Layout::of(&params(op, |p| p.size = size));
+                assert_eq!((layout.local_slots, layout.target_slots), (slots, slots), "{op} {size}");
+            }
+        }
+        let many = Layout::of(&params("write-bw", |p| {
+            p.size = 64;
+            p.qps = 1024;
+        }));
+        assert_eq!((many.local_slots, many.local_len()), (16, 1 << 20));
+    }
+
+    #[test]
+    fn an_area_that_is_asked_for_is_used_whole() {
         for op in ["write-bw", "send-bw", "read-bw"] {
             let layout = Layout::of(&params(op, |p| {
-                p.area = 256 << 20;
+                p.area = Some(256 << 20);
                 p.qps = 2;
             }));
             assert_eq!((layout.local_len(), layout.target_len()), (256 << 20, 256 << 20), "{op}");

@@ -50,7 +50,7 @@ pub(crate) use latency::histogram;
 pub use link::{Link, LinkError};
 pub use op::{Measure, Op, Transport, UnknownOp, Verb};
 pub use outcome::{EndReport, Outcome};
-pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, USUAL_AREA, Until};
+pub use params::{MAX_QPS, MAX_SIZE, ParamError, Params, Until};
 pub use peer::{CmWay, Hold, PEER_PORT, PeerOptions, PeerProgram, Piece, run_with_peer};
 pub(crate) use peer::{PERFTEST_CM_BYTES, PERFTEST_VERSION, Record};
 pub use protocol::{DEFAULT_PORT, Faults, Received, Sent};

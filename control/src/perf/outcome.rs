@@ -1,5 +1,6 @@
 //! What a run came to: both ends' accounts, and what follows from them.
 
+use super::layout::Layout;
 use super::params::Params;
 use super::protocol::{Received, Sent};
 use crate::stats::Named;
@@ -35,6 +36,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Bytes that messages were spread over, at the end that had more of them.
+    pub fn area_bytes(&self) -> u64 {
+        let layout = Layout::of(&self.params);
+        layout.local_len().max(layout.target_len())
+    }
+
     fn ends(&self) -> [&EndReport; 2] {
         [&self.client, &self.server]
     }

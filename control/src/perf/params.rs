@@ -16,9 +16,11 @@ pub const MAX_QPS: u32 = 16_384;
 pub const MAX_SIZE: u32 = 1 << 28;
 /// Most memory that one side of one run registers per area, bytes.
 pub const MAX_AREA: u64 = 1 << 30;
-/// Bytes per area that a run without checks spreads its messages over, unless told otherwise. As in perftest, a run measures the
-/// transport, not the memory behind the caches.
-pub const USUAL_AREA: u64 = 1 << 20;
+/// Bytes of each QP's own that its messages take turns in where nothing is said, unless one is longer. So it is in perftest:
+/// a run measures the transport, not the memory behind the caches.
+pub(super) const CYCLE: u64 = 4096;
+/// The least area that can be asked for.
+const MIN_AREA: u64 = CYCLE;
 /// Longest run by time.
 pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Longest message and most QPs of a run with a Linux program at the other end.
@@ -71,9 +73,9 @@ pub struct Params {
     pub outs: u8,
     /// Type of service (DSCP and ECN) of the packets; the port's own where nothing is said.
     pub tos: Option<u8>,
-    /// Bytes that a run without checks spreads its messages over at either end; above [`USUAL_AREA`] all of them are used,
-    /// however few messages are under way.
-    pub area: u64,
+    /// Bytes that a run without checks spreads its messages over at either end, however few messages are under way. Where
+    /// nothing is said, a QP's messages take turns in 4 KiB, or in the room of one message that is longer.
+    pub area: Option<u64>,
     /// What the bytes of messages are derived from.
     pub seed: u64,
 }
@@ -163,7 +165,7 @@ impl Params {
             inline: 0,
             outs: MAX_RD_ATOMIC,
             tos: None,
-            area: USUAL_AREA,
+            area: None,
             seed: 0,
         }
     }
@@ -198,7 +200,7 @@ impl Params {
         within("cq-mod", self.cq_mod.into(), 1, MAX_QP_WR.into())?;
         within("post-list", self.post_list.into(), 1, self.depth.into())?;
         within("inline", self.inline.into(), 0, MAX_INLINE as u64)?;
-        within("area", self.area, USUAL_AREA, MAX_AREA)?;
+        within("area", self.area.unwrap_or(MIN_AREA), MIN_AREA, MAX_AREA)?;
         within("outs", self.outs.into(), 1, MAX_RD_ATOMIC.into())?;
         within(
             if matches!(self.until, Until::Iters(_)) { "iters" } else { "duration" },
@@ -302,8 +304,8 @@ mod tests {
         assert!(refused("write-bw", |p| p.depth = 1 << 20).contains("depth"));
         assert!(refused("write-bw", |p| p.mtu = 1500).contains("1500 is no path MTU"));
         assert!(refused("write-bw", |p| p.until = Until::Millis(0)).contains("duration is 0"));
-        assert!(refused("write-bw", |p| p.area = 1 << 31).contains("area is 2147483648"));
-        assert!(refused("write-bw", |p| p.area = 1).contains("area is 1"));
+        assert!(refused("write-bw", |p| p.area = Some(1 << 31)).contains("area is 2147483648"));
+        assert!(refused("write-bw", |p| p.area = Some(1)).contains("area is 1"));
         assert!(refused("write-bw", |p| p.post_list = 129).contains("post-list"));
         assert!(refused("write-bw", |p| p.inline = 4096).contains("inline"));
         assert!(refused("read-bw", |p| p.transport = Transport::Uc).contains("UC has no read-bw"));

@@ -99,6 +99,8 @@ named! {
         OverPathMtu = "rx_over_path_mtu",
         /// First and Middle packets that are full by a smaller path MTU: the peer has that.
         UnderPathMtu = "rx_under_path_mtu",
+        /// Packets with a wrong iCRC that it took their QP to find out: payloads which changed before they were placed.
+        BadIcrc = "rx_icrc_encapsulated",
         /// Completions that found their CQ full.
         CqOverflow = "cq_overflow",
     }
@@ -144,6 +146,8 @@ named! {
         Refused = "drop_refused",
         /// A request that found no receive and got an RNR NAK.
         ReceiverNotReady = "drop_receiver_not_ready",
+        /// A payload that was lent, and is not what its sender has summed.
+        Spoilt = "drop_spoilt_payload",
         /// A CNP: congestion notifications are not acted on.
         Cnp = "drop_cnp",
     }

@@ -5,6 +5,7 @@
 
 use crate::counters::{Counter, DropReason};
 use crate::event::EventKind;
+use crate::memory::{PlaceError, RegionGone};
 use crate::mr::KeyFault;
 use crate::qp::QpType;
 use crate::status::WcStatus;
@@ -46,6 +47,8 @@ pub enum Fault {
     FlushFailed = 15,
     /// XRC: the number names no SRQ of the QP\'s domain, or another one than at the beginning of the message.
     XrcSrq = 16,
+    /// The payload is not what its sender has summed: as if the packet had been lost.
+    Spoilt = 17,
 }
 
 /// What goes on the wire.
@@ -125,12 +128,14 @@ const ROWS: [Row; Fault::ALL.len()] = {
         row(Fault::FlushFailed,         OPERATIONAL, LocProtErr,   Fatal,     C::RespLocalOperationError,  D::InvalidRequest),
         // The facts do not say; an invalid request, as other numbers are that name nothing the QP offers [?].
         row(Fault::XrcSrq,              INVALID,     RemInvReqErr, ReqErr,    C::RespRemoteInvalidRequest, D::InvalidRequest),
+        // Found later than other wrong iCRCs, and treated like them: nothing is said, and what is behind it tells the peer.
+        row(Fault::Spoilt,              Answer::Silence, RemInvReqErr, ReqErr, C::BadIcrc,                 D::Spoilt),
     ]
 };
 
 impl Fault {
     /// Every fault, in the order of the numbers.
-    pub const ALL: [Fault; 16] = [
+    pub const ALL: [Fault; 17] = [
         Fault::PsnAhead,
         Fault::NoReceive,
         Fault::OpcodeSequence,
@@ -147,6 +152,7 @@ impl Fault {
         Fault::InvalidateRefused,
         Fault::FlushFailed,
         Fault::XrcSrq,
+        Fault::Spoilt,
     ];
 
     /// What follows from the fault on a QP of this type.
@@ -157,6 +163,7 @@ impl Fault {
         let answer = if reliable { row.answer } else { Answer::Silence };
         let drop = match row.answer {
             _ if !reliable => row.unreliable_drop,
+            Answer::Silence => row.unreliable_drop,
             Answer::Rnr => DropReason::ReceiverNotReady,
             Answer::Nak(NakCode::PsnSequence) => DropReason::AheadOfSequence,
             _ => DropReason::Refused,
@@ -169,6 +176,16 @@ impl Fault {
         };
         let Row { receive_status, event, counter, .. } = *row;
         FaultRow { answer, fatal, receive_status, event, counter, drop }
+    }
+}
+
+impl PlaceError {
+    /// What it is a fault of, if that is where the payload belongs.
+    pub(crate) fn fault(self, gone: Fault) -> Fault {
+        match self {
+            PlaceError::Gone(RegionGone) => gone,
+            PlaceError::Spoilt => Fault::Spoilt,
+        }
     }
 }
 
@@ -234,6 +251,7 @@ mod tests {
 14 InvalidateRefused: 0x62! RemInvReqErr/QpAccessErr resp_remote_access_errors drop_refused | drop_uc_access
 15 FlushFailed: 0x63! LocProtErr/QpFatal resp_local_operation_error drop_refused | drop_invalid_request! LocProtErr/QpFatal
 16 XrcSrq: 0x61! RemInvReqErr/QpReqErr resp_remote_invalid_request drop_refused | drop_invalid_request
+17 Spoilt: - rx_icrc_encapsulated drop_spoilt_payload | drop_spoilt_payload
 ";
 
     #[test]

@@ -94,6 +94,17 @@ impl From<Span> for Extent {
 #[error("the memory region was deregistered")]
 pub struct RegionGone;
 
+/// Why a payload was not placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// Where it belongs is no more.
+    #[error(transparent)]
+    Gone(#[from] RegionGone),
+    /// Held bytes are not those that their sender summed: as if the packet had not come.
+    #[error("the payload is not what its sender has summed")]
+    Spoilt,
+}
+
 /// Why bytes were not made persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PersistError {
@@ -114,6 +125,12 @@ pub trait Memory {
     fn read(&self, src: Span, dst: &mut [u8]) -> Result<(), RegionGone>;
     /// Copies bytes in, the tail last: programs poll the last byte. `src` is as long as the span.
     fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone>;
+    /// Copies in the next `dst.len()` bytes of the payload that is held for the packet at hand
+    /// ([`Payload::held`](crate::Payload::held)), the tail last. Whoever places the last of them learns whether all are what
+    /// their sender summed; if not, the tail is not written. A memory for which nobody holds anything has none.
+    fn write_held(&self, _dst: Span) -> Result<(), PlaceError> {
+        Err(RegionGone.into())
+    }
     /// Adds to the aligned 8 bytes at the span (host order) and returns what was there.
     fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone>;
     /// Stores `swap` at the span if it holds `compare`, and returns what was there.

@@ -1,29 +1,45 @@
 //! Packets at the engine's edge: what comes in, what goes out, and who takes it.
 
-use crate::memory::{RegionGone, Span};
+use crate::memory::{Memory, PlaceError, RegionGone, Span};
 use wire::{Bth, ExtHeaders, Frame, HeaderTemplate};
 
-/// Payload bytes of an arrived packet: one slice, or several when the buffer came in segments.
+/// Payload bytes of an arrived packet: one slice, several when the buffer came in segments, or bytes that the [`Memory`] holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     first: &'a [u8],
     rest: &'a [&'a [u8]],
+    held: u32,
+}
+
+/// A piece of a payload.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Bytes at hand.
+    Bytes(&'a [u8]),
+    /// So many of those that the memory holds.
+    Held(u32),
 }
 
 impl<'a> Payload<'a> {
     /// A payload in one piece.
     pub fn contiguous(bytes: &'a [u8]) -> Self {
-        Payload { first: bytes, rest: &[] }
+        Payload { first: bytes, rest: &[], held: 0 }
     }
 
     /// A payload in pieces, in order.
     pub fn segmented(first: &'a [u8], rest: &'a [&'a [u8]]) -> Self {
-        Payload { first, rest }
+        Payload { first, rest, held: 0 }
+    }
+
+    /// `len` bytes that the memory holds for this packet ([`Memory::write_held`]): where they are nobody else may look at
+    /// them, and they are compared with their sum when they are placed.
+    pub fn held(len: u32) -> Self {
+        Payload { first: &[], rest: &[], held: len }
     }
 
     /// Total bytes.
     pub fn len(&self) -> usize {
-        self.first.len() + self.rest.iter().map(|piece| piece.len()).sum::<usize>()
+        self.first.len() + self.rest.iter().map(|piece| piece.len()).sum::<usize>() + self.held as usize
     }
 
     /// True for an empty payload.
@@ -32,12 +48,58 @@ impl<'a> Payload<'a> {
     }
 
     /// The pieces in order.
-    pub fn pieces(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    #[inline]
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'a>> + use<'a> {
+        let held = (self.held != 0).then_some(Piece::Held(self.held));
+        self.slices().map(Piece::Bytes).chain(held)
+    }
+
+    /// The pieces that are at hand, in order.
+    #[inline]
+    pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         std::iter::once(self.first).chain(self.rest.iter().copied())
     }
 }
 
-/// A packet that passed the parser and its iCRC.
+impl Piece<'_> {
+    /// Bytes.
+    #[inline]
+    pub fn len(self) -> u32 {
+        match self {
+            Piece::Bytes(bytes) => bytes.len() as u32,
+            Piece::Held(len) => len,
+        }
+    }
+
+    /// No bytes.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first `len` bytes, and the rest; it has so many.
+    #[inline]
+    pub fn split_at(self, len: u32) -> (Self, Self) {
+        match self {
+            Piece::Bytes(bytes) => {
+                let (now, later) = bytes.split_at(len as usize);
+                (Piece::Bytes(now), Piece::Bytes(later))
+            }
+            Piece::Held(all) => (Piece::Held(len), Piece::Held(all - len)),
+        }
+    }
+
+    /// Copies it to a span that is as long.
+    #[inline]
+    pub fn place<M: Memory>(self, memory: &M, to: Span) -> Result<(), PlaceError> {
+        match self {
+            Piece::Bytes(bytes) => Ok(memory.write(to, bytes)?),
+            Piece::Held(_) => memory.write_held(to),
+        }
+    }
+}
+
+/// A packet that passed the parser and its iCRC, or whose iCRC is looked at when its payload is placed ([`Payload::held`]).
 #[derive(Clone, Copy, Debug)]
 pub struct RxPacket<'a> {
     /// The parsed headers.

@@ -469,6 +469,16 @@ impl Rig {
         self.engine.on_packet(self.now, &packet);
     }
 
+    /// A packet arrives whose payload the memory holds, and finds to be what its sender summed, or not.
+    pub fn deliver_held(&mut self, packet: &Packet, spoilt: bool) {
+        let bytes = packet.frame(&self.from_peer);
+        let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");
+        self.memory.hold(&packet.payload, spoilt);
+        let head = &bytes[..frame.payload_offset()];
+        let payload = Payload::held(packet.payload.len() as u32);
+        self.engine.on_packet(self.now, &RxPacket { frame: &frame, head, payload });
+    }
+
     /// A packet arrives in a buffer of segments: its payload is cut into pieces of these lengths, and the
     /// rest.
     pub fn deliver_cut(&mut self, packet: &Packet, lengths: &[usize]) {

@@ -1,6 +1,7 @@
 //! A range of shared memory, alive for `'a`: every access is bounded here, then done by `copy.rs`.
 
-use crate::{copy, summed};
+use crate::copy;
+use crate::summed::{self, Kept};
 use engine::{PersistError, RegionGone};
 use memmap2::MmapRaw;
 use nix::sys::mman::{MsFlags, msync};
@@ -68,12 +69,54 @@ impl<'a> Area<'a> {
         Ok(())
     }
 
-    /// Copies out; the CRC-32 state after the bytes, given that before.
+    /// The CRC-32 state after `len` bytes, given that before.
     #[inline]
-    pub fn read_summed(self, offset: u64, to: &mut [u8], crc: u32) -> Result<u32, OutOfRange> {
-        let at = self.at(offset, to.len())?;
-        // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
-        Ok(unsafe { summed::copy_out(at, to, crc) })
+    pub fn sum(self, offset: u64, len: usize, crc: u32) -> Result<u32, OutOfRange> {
+        let at = self.at(offset, len)?;
+        // SAFETY: `at` has `len` bytes, checked.
+        Ok(unsafe { summed::sum(at, len, crc) })
+    }
+
+    /// Copies in `len` bytes that lie elsewhere; the CRC-32 state after them, given that before.
+    ///
+    /// # Safety
+    /// `from` is readable for `len` bytes, which others may be writing by accesses like those of `copy.rs` or outside of the
+    /// program's view.
+    #[inline]
+    pub unsafe fn write_summed(
+        self,
+        offset: u64,
+        from: *const u8,
+        len: usize,
+        crc: u32,
+    ) -> Result<u32, OutOfRange> {
+        let at = self.at(offset, len)?;
+        // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
+        Ok(unsafe { summed::copy(from, at, len, crc) })
+    }
+
+    /// The same, with the tail last, and not at all unless `is_right` says so of the state after all bytes.
+    ///
+    /// # Safety
+    /// As for [`write_summed`](Self::write_summed).
+    #[inline]
+    pub unsafe fn write_if(
+        self,
+        offset: u64,
+        from: *const u8,
+        len: usize,
+        crc: u32,
+        is_right: impl FnOnce(u32) -> bool,
+    ) -> Result<bool, OutOfRange> {
+        let at = self.at(offset, len)?;
+        // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
+        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc) };
+        let right = is_right(crc);
+        if right {
+            // SAFETY: the place and length of the copy.
+            unsafe { kept.place(at, len) };
+        }
+        Ok(right)
     }
 
     /// Copies in, the tail last.

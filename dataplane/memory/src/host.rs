@@ -2,12 +2,13 @@
 
 use crate::area::{Area, OutOfRange};
 use crate::regions::{Reader, Table};
-use engine::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
+use engine::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicPtr, Ordering, fence};
+use wire::{ICRC_LEN, Icrc};
 
 /// Registered memory as one thread reaches it. It can move to another thread but two cannot use it at once, which is
 /// what makes [`quiesce`](Self::quiesce) true whenever it can be called. A clone is a reader of its own.
@@ -19,11 +20,36 @@ pub struct HostMemory {
     table: Arc<Table>,
     reader: Arc<Reader>,
     not_sync: PhantomData<Cell<()>>,
+    held: Held,
+}
+
+/// Bytes elsewhere that a packet brings, as far as they are still to be placed.
+#[derive(Debug, Default)]
+struct Held {
+    /// The next one. Atomic so that it moves to other threads with the memory; nobody shares it.
+    from: AtomicPtr<u8>,
+    left: Cell<usize>,
+    /// Of all of the packet before them.
+    icrc: Cell<u32>,
+    /// What is behind them: pad and iCRC.
+    tail: Cell<Tail>,
+}
+
+/// Up to three bytes of pad, and the iCRC.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail {
+    bytes: [u8; 3 + ICRC_LEN],
+    len: usize,
 }
 
 impl HostMemory {
     pub(crate) fn new(table: &Arc<Table>) -> HostMemory {
-        HostMemory { table: Arc::clone(table), reader: table.enter(), not_sync: PhantomData }
+        HostMemory {
+            table: Arc::clone(table),
+            reader: table.enter(),
+            not_sync: PhantomData,
+            held: Held::default(),
+        }
     }
 
     /// Says that no copy of this reader is under way. Call it between bursts: what was withdrawn meanwhile can then be
@@ -51,13 +77,34 @@ impl HostMemory {
         area.locate(span.offset(), span.len() as usize).map_err(gone)
     }
 
-    /// [`Memory::read`] that returns the CRC-32 of the bytes read, given that of what came before: one pass for both.
+    /// The CRC-32 of the bytes of a span, given that of what came before: as they are while they are read, once.
     #[inline]
-    pub fn read_summed(&self, src: Span, dst: &mut [u8], crc: u32) -> Result<u32, RegionGone> {
-        debug_assert_eq!(src.len() as usize, dst.len());
-        let len = dst.len().min(src.len() as usize);
-        let area = self.area(src.region()).ok_or(RegionGone)?;
-        area.read_summed(src.offset(), &mut dst[..len], crc).map_err(gone)
+    pub fn sum(&self, span: Span, crc: u32) -> Result<u32, RegionGone> {
+        let area = self.area(span.region()).ok_or(RegionGone)?;
+        area.sum(span.offset(), span.len() as usize, crc).map_err(gone)
+    }
+
+    /// Holds the payload of the packet at hand for [`Memory::write_held`], until [`let_go`](Self::let_go): `len` bytes from
+    /// `start`. `icrc` is after what is before them in the packet, `tail` is what is behind them, to the end of its iCRC.
+    ///
+    /// # Safety
+    /// A [`Lender`](crate::Lender) has lent them, and does not settle before they are let go.
+    #[inline]
+    pub unsafe fn hold(&self, start: NonNull<u8>, len: usize, icrc: Icrc, tail: &[u8]) {
+        let mut end = Tail::default();
+        // A longer tail is none of a frame: its sum will be wrong.
+        end.len = tail.len().min(end.bytes.len());
+        end.bytes[..end.len].copy_from_slice(&tail[..end.len]);
+        self.held.from.store(start.as_ptr(), Ordering::Relaxed);
+        self.held.left.set(len);
+        self.held.icrc.set(icrc.value());
+        self.held.tail.set(end);
+    }
+
+    /// Holds nothing any more.
+    #[inline]
+    pub fn let_go(&self) {
+        self.held.left.set(0);
     }
 
     /// The bytes of a region, if it is there.
@@ -102,6 +149,32 @@ impl Memory for HostMemory {
         debug_assert_eq!(dst.len() as usize, src.len());
         let len = src.len().min(dst.len() as usize);
         self.area(dst.region()).ok_or(RegionGone)?.write(dst.offset(), &src[..len]).map_err(gone)
+    }
+
+    #[inline]
+    fn write_held(&self, dst: Span) -> Result<(), PlaceError> {
+        let (held, len) = (&self.held, dst.len() as usize);
+        let later = held.left.get().checked_sub(len).ok_or(RegionGone)?;
+        let area = self.area(dst.region()).ok_or(RegionGone)?;
+        let (from, crc) = (held.from.load(Ordering::Relaxed), held.icrc.get());
+        if later > 0 {
+            // SAFETY: `hold`'s caller promised that so many are lent.
+            let crc = unsafe { area.write_summed(dst.offset(), from, len, crc) }.map_err(gone)?;
+            held.icrc.set(crc);
+            held.from.store(from.wrapping_add(len), Ordering::Relaxed);
+            held.left.set(later);
+            return Ok(());
+        }
+        let Tail { bytes, len: behind } = held.tail.get();
+        held.left.set(0);
+        let is_right = |crc| {
+            let mut icrc = Icrc::after(crc);
+            icrc.update(&bytes[..behind]);
+            icrc.is_right()
+        };
+        // SAFETY: as above.
+        let right = unsafe { area.write_if(dst.offset(), from, len, crc, is_right) }.map_err(gone)?;
+        if right { Ok(()) } else { Err(PlaceError::Spoilt) }
     }
 
     #[inline]

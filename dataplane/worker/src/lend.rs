@@ -8,19 +8,24 @@
 //!
 //! The iCRC is of the bytes as they are when the packet is made. A program that writes to a buffer under way spoils its
 //! packets, which the peer drops for their iCRC; what is sent again is copied, so that it gets through whatever the
-//! program does (`sink.rs`).
+//! program does (`sink.rs`). Requests of UC and UD are complete once they were sent, and the program may write then: they are
+//! copied.
+//!
+//! At a ring's other end the payload is copied straight to where it belongs. Its iCRC is known after that only: so its last bytes are
+//! kept until then, and a wrong one leaves the state of the QP as it was.
 //!
 //! Memory that was withdrawn is let go when everything that was lent before has come back. Under load something is always
 //! lent, so there are two lenders: when memory is awaited the other one goes on lending, and the first settles once it has
 //! nothing out.
 
+use crate::lane::Lane;
 use dpdk::lend::{LentParts, Returns};
 use dpdk::{Mbuf, MbufBurst, Mempool};
-use engine::{RegionGone, Span};
+use engine::{Nanos, Payload, RegionGone, RxPacket, Span};
 use memory::{HostMemory, Lender};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use wire::{Frame, FrameError, Icrc};
+use wire::{ExtKind, Frame, FrameError, Icrc, Operation};
 
 /// Small buffers that are taken from their pool at a time.
 const BUFFERS: usize = 96;
@@ -109,25 +114,65 @@ impl Lending {
     }
 }
 
-/// Copies a frame that its sender has [lent](Lending::lend) to the beginning of `room`, as a NIC would, and checks it on the
-/// way: what was summed is what arrived, whatever happens to the memory meanwhile. The frame's bytes are the first
-/// [`Mbuf::pkt_len`] ones.
-pub(crate) fn take_in(mbuf: &Mbuf, room: &mut [u8]) -> Result<Frame, FrameError> {
+/// Whether a frame whose payload is lent can be executed from where that is: nothing of it has to be in a buffer, or to be known as
+/// right before it is placed.
+pub(crate) fn can_stay(mbuf: &Mbuf, frame: &Frame) -> bool {
+    let placed =
+        matches!(frame.info.operation.base(), Operation::Send | Operation::Write | Operation::ReadResponse);
+    let whole = mbuf.lent_parts().is_some_and(|LentParts { head, len, .. }| {
+        (head.len(), len) == (frame.payload_offset(), frame.payload_len())
+    });
+    // A SEND that takes a key away does so before it is placed. A UDP checksum, which nobody makes, is of the payload, too.
+    placed && whole && !frame.info.has(ExtKind::Ieth) && frame.verify_udp_checksum([]).is_ok()
+}
+
+/// The headers of a frame whose payload is lent.
+pub(crate) fn parse(mbuf: &Mbuf) -> Result<Frame, FrameError> {
+    let LentParts { head, .. } = mbuf.lent_parts().ok_or(FrameError::Truncated)?;
+    Frame::parse(head, mbuf.pkt_len())
+}
+
+impl Lane {
+    /// Lookup, admission, responder or completer: the engine's; and one pass over the payload, which copies it from where its
+    /// sender has it to where it belongs, with its iCRC. A payload that is not right is as if it had not come (`HostMemory::hold`).
+    #[inline]
+    pub(crate) fn execute_lent(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
+        let Some(LentParts { head, start, len, tail }) = mbuf.lent_parts() else { return };
+        let icrc = icrc_of(frame, head);
+        // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`), and let go before that ends: only
+        // `Lending::lend` makes such packets, and its accounts settle after they are freed.
+        unsafe { self.engine.memory().hold(start, len, icrc, tail) };
+        let packet = RxPacket { frame, head, payload: Payload::held(len as u32) };
+        self.engine.deliver(now, frame.bth.dest_qpn, &packet);
+        self.engine.memory().let_go();
+    }
+}
+
+/// Copies a frame whose payload is lent to the end of an empty buffer, as a NIC would, and checks it on the way: what was summed is
+/// what arrived, whatever happens to the memory meanwhile.
+pub(crate) fn take_in(mbuf: &Mbuf, frame: &Frame, to: &mut Mbuf) -> Result<(), FrameError> {
     let LentParts { head, start, len, tail } = mbuf.lent_parts().ok_or(FrameError::Truncated)?;
-    let frame = Frame::parse(head, mbuf.pkt_len())?;
-    let (to_head, rest) = room.split_at_mut_checked(head.len()).ok_or(FrameError::Truncated)?;
-    let (body, rest) = rest.split_at_mut_checked(len).ok_or(FrameError::Truncated)?;
-    let to_tail = rest.get_mut(..tail.len()).ok_or(FrameError::Truncated)?;
+    let room = to.append(head.len() + len + tail.len()).ok_or(FrameError::Truncated)?;
+    let (to_head, rest) = room.split_at_mut(head.len());
+    let (body, to_tail) = rest.split_at_mut(len);
     to_head.copy_from_slice(head);
     to_tail.copy_from_slice(tail);
+    // SAFETY: the packet's bytes are lent as long as it is borrowed, as above.
+    let mut icrc = Icrc::after(unsafe { memory::copy_lent(start, body, icrc_of(frame, head).value()) });
+    icrc.update(to_tail);
+    if !icrc.is_right() {
+        return Err(FrameError::BadIcrc);
+    }
+    frame.verify_udp_checksum(to.segments())
+}
+
+/// The iCRC after the headers.
+#[inline]
+fn icrc_of(frame: &Frame, head: &[u8]) -> Icrc {
     let covered = head.get(frame.l3_offset()..).unwrap_or_default();
     let mut icrc = Icrc::before(frame.network, covered);
     icrc.update(covered);
-    // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`): only `Lending::lend` makes such
-    // packets, and its accounts settle after they are freed.
-    let mut icrc = Icrc::after(unsafe { memory::copy_lent(start, body, icrc.value()) });
-    icrc.update(to_tail);
-    if icrc.is_right() { Ok(frame) } else { Err(FrameError::BadIcrc) }
+    icrc
 }
 
 impl Account {

@@ -2,7 +2,7 @@
 //!
 //! The first pass over a group looks only at frames and asks for their QPs, so that the lines of many are on their way from
 //! memory before the second pass needs the first. It reads every byte for the iCRC, and the second pass copies them: so a
-//! group is no longer than what the first cache keeps in between.
+//! group is no longer than what the first cache keeps in between. Lent payloads are read in the second pass only (`lend.rs`).
 
 use crate::counters::Drop;
 use crate::lane::Lane;
@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
 use engine::{Nanos, Payload, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN, MAX_OVERHEAD, Qpn, Vlan};
+use wire::{Frame, FrameError, HEAD_LEN, Qpn, Vlan};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -43,8 +43,8 @@ enum Fate {
     Dropped,
     /// For the engine here (which counts QPs it does not know).
     Local(Frame),
-    /// The same for a frame that was lent: its bytes are in the group's room, from here on.
-    Lent(Frame, usize),
+    /// The same for a frame whose payload is lent, and stays where it is until it is placed.
+    Lent(Frame),
     /// For the members of a group.
     Group(Frame),
     /// For queue pair 1.
@@ -56,24 +56,11 @@ enum Fate {
 }
 
 /// A burst and what becomes of each frame; empty between polls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Received {
     pub burst: MbufBurst<RX_BURST>,
     fates: ArrayVec<Fate, RX_BURST>,
-    /// Where lent frames of a group are copied: so little that it stays in the first cache.
-    room: Box<[u8]>,
-    used: usize,
 }
-
-impl Default for Received {
-    fn default() -> Received {
-        let (burst, fates) = (MbufBurst::new(), ArrayVec::new());
-        Received { burst, fates, room: vec![0; GROUP_BYTES + LONGEST_LENT].into(), used: 0 }
-    }
-}
-
-/// The longest frame that is lent.
-const LONGEST_LENT: usize = MAX_OVERHEAD + 4096;
 
 impl Lane {
     /// Takes a burst from the port and executes it. True when there was one.
@@ -116,10 +103,9 @@ impl Lane {
 
     /// First pass: parse, iCRC, addresses, and where the QP is, for the next frames that have no fate.
     fn parse_group(&mut self, received: &mut Received, origin: Origin) {
-        let Received { burst, fates, room, used } = received;
+        let Received { burst, fates } = received;
         let burst = burst.as_mut_slice();
         let mut bytes = 0;
-        *used = 0;
         for index in fates.len()..burst.len() {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_head();
@@ -130,45 +116,46 @@ impl Lane {
                 self.counters.traffic.rx_bytes += len as u64;
             }
             let fate = if mbuf.is_lent() {
-                self.lent_fate(mbuf, room, used)
+                self.lent_fate(mbuf)
             } else {
                 let checked = check(mbuf);
                 self.fate(checked, origin)
             };
+            bytes += if matches!(fate, Fate::Lent(_)) { 0 } else { len };
             fates.push(fate);
-            bytes += len;
             if bytes >= GROUP_BYTES {
                 break;
             }
         }
     }
 
-    /// Takes in a frame whose payload is where its sender has it. One that is not for the engine here becomes a packet like
-    /// any other.
-    fn lent_fate(&mut self, mbuf: &mut Mbuf, room: &mut [u8], used: &mut usize) -> Fate {
-        let (begin, len) = (*used, mbuf.pkt_len());
-        let room = &mut room[begin..];
-        let checked = lend::take_in(mbuf, room)
-            .and_then(|frame| frame.verify_udp_checksum([&room[..len]]).map(|()| frame));
-        match self.fate(checked, Origin::Wire) {
-            Fate::Local(frame) => {
-                *used += len;
-                Fate::Lent(frame, begin)
-            }
-            // One that cannot be read was not copied either: nobody gets to see what the room held before.
+    /// A frame whose payload is where its sender has it. One that is not for the engine here, or cannot be executed from there,
+    /// becomes a packet like any other.
+    fn lent_fate(&mut self, mbuf: &mut Mbuf) -> Fate {
+        match self.fate(lend::parse(mbuf), Origin::Wire) {
+            Fate::Local(frame) if lend::can_stay(mbuf, &frame) => Fate::Lent(frame),
+            // Nobody could read it.
             Fate::Dropped | Fate::Slow => Fate::Dropped,
-            other => {
-                let copy = self.outgoing.pool.alloc();
-                let Some(copy) =
-                    copy.and_then(|mut copy| copy.extend_from_slice(&room[..len]).then_some(copy))
-                else {
-                    self.counters.traffic.no_buffer += 1;
-                    return Fate::Dropped;
-                };
-                *mbuf = copy;
-                other
-            }
+            fate => self.take_in(mbuf, fate),
         }
+    }
+
+    /// Makes a copy of a frame whose payload is lent, if its iCRC is right.
+    #[cold]
+    fn take_in(&mut self, mbuf: &mut Mbuf, fate: Fate) -> Fate {
+        let (Fate::Local(frame) | Fate::Group(frame) | Fate::Mad(frame) | Fate::Away(frame)) = &fate else {
+            return Fate::Dropped;
+        };
+        let Some(mut copy) = self.outgoing.pool.alloc() else {
+            self.counters.traffic.no_buffer += 1;
+            return Fate::Dropped;
+        };
+        if let Err(reason) = lend::take_in(mbuf, frame, &mut copy) {
+            self.counters.count_frame_error(reason);
+            return Fate::Dropped;
+        }
+        *mbuf = copy;
+        fate
     }
 
     fn fate(&mut self, checked: Result<Frame, FrameError>, origin: Origin) -> Fate {
@@ -215,10 +202,7 @@ impl Lane {
         for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates).skip(begin) {
             match fate {
                 Fate::Local(frame) => self.execute(now, mbuf, frame),
-                Fate::Lent(frame, begin) => {
-                    let bytes = &received.room[*begin..];
-                    self.execute_bytes(now, &bytes[..mbuf.pkt_len()], frame, frame.bth.dest_qpn);
-                }
+                Fate::Lent(frame) => self.execute_lent(now, mbuf, frame),
                 Fate::Group(frame) => self.deliver_group(now, mbuf, frame),
                 Fate::Mad(frame) => self.give_mad(now, mbuf, frame),
                 Fate::Away(_) | Fate::Slow => leaving = true,
@@ -234,7 +218,7 @@ impl Lane {
             match fate {
                 Fate::Away(frame) => self.send_away(now, mbuf, &frame),
                 Fate::Slow => self.give_to_control(mbuf),
-                Fate::Local(_) | Fate::Lent(..) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
+                Fate::Local(_) | Fate::Lent(_) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
             }
         }
     }

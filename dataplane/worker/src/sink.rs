@@ -8,7 +8,7 @@ use crate::tx::Outgoing;
 use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, Span, TxPacket};
 use memory::HostMemory;
-use wire::{Bth, HeaderTemplate, ICRC_LEN, Icrc, Reach, TxHeaders, write_headers};
+use wire::{Bth, HeaderTemplate, ICRC_LEN, Icrc, Reach, Service, TxHeaders, write_headers};
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl BurstSink<'_> {
     /// no buffers for one now.
     #[inline]
     fn seal_lent(&mut self, packet: &TxPacket<'_>, span: Span) -> Result<Option<Mbuf>, RegionGone> {
-        let Outgoing { lending, memory, scratch, ip_id, .. } = &mut *self.outgoing;
+        let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(None) };
         let Some(Parts { mut head, body, mut tail }) = lending.parts() else { return Ok(None) };
         let len = span.len() as usize;
@@ -69,8 +69,7 @@ impl BurstSink<'_> {
         let TxHeaders { bth_offset, mut icrc, .. } =
             write_headers(packet.template, &packet.bth, &packet.ext, *ip_id, len, out);
         icrc.update(&out[bth_offset..]);
-        let read = scratch.get_mut(..len).ok_or(RegionGone)?;
-        let mut icrc = Icrc::after(memory.read_summed(span, read, icrc.value())?);
+        let mut icrc = Icrc::after(memory.sum(span, icrc.value())?);
         let pad = usize::from(packet.bth.pad_count);
         let end = tail.append(pad + ICRC_LEN).ok_or(RegionGone)?;
         let (pad, seal) = end.split_at_mut(pad);
@@ -119,10 +118,15 @@ impl BurstSink<'_> {
 /// From here on three buffers cost less than a copy.
 const LEND_FROM: usize = 1024;
 
-/// The payload, if it is worth not being copied: long, in one piece, and not sent before (see `lend.rs`).
+/// The payload, if it is worth not being copied: long, in one piece, and not sent before; and if it stays as it is until the peer
+/// has it (see `lend.rs`).
 #[inline]
 fn worth_lending(packet: &TxPacket<'_>) -> Option<Span> {
     if packet.payload.len() < LEND_FROM || packet.again {
+        return None;
+    }
+    let service = packet.bth.opcode.info()?.service;
+    if !matches!(service, Service::Rc | Service::Xrc) {
         return None;
     }
     let mut spans = packet.payload.spans();

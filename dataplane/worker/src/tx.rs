@@ -9,7 +9,6 @@ use dpdk::{MbufBurst, Mempool, Reserve};
 use engine::Nanos;
 use memory::HostMemory;
 use std::sync::Arc;
-use wire::Mtu;
 
 /// Frames of one transmit burst.
 pub(crate) const TX_BURST: usize = 32;
@@ -34,8 +33,6 @@ pub(crate) struct Outgoing {
     pub memory: HostMemory,
     /// How long payloads leave without being copied, where they can.
     pub lending: Option<Lending>,
-    /// Where a lent payload is summed: its iCRC is of what was read once.
-    pub scratch: Box<[u8]>,
     /// IPv4 identification. Nobody reassembles, but it tells captures apart.
     pub ip_id: u16,
 }
@@ -44,7 +41,6 @@ impl Outgoing {
     pub fn new(pool: Arc<Mempool>, memory: HostMemory, lending: Option<Arc<Mempool>>) -> Outgoing {
         let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), Reserve::new(Arc::clone(&pool)));
         let lending = lending.map(|pool| Lending::new(pool, &memory));
-        let scratch = vec![0; Mtu::Mtu4096.bytes() as usize].into();
         Outgoing {
             burst,
             unsealed: Unsealed::default(),
@@ -53,7 +49,6 @@ impl Outgoing {
             pool,
             memory,
             lending,
-            scratch,
             ip_id: 0,
         }
     }

@@ -7,7 +7,8 @@ use super::flight::{Wqe, offset};
 use super::load::ATOMIC_LEN;
 use super::{Ctx, Qp, complete, flush, other_mtu, retry};
 use crate::counters::{Counter, DropReason};
-use crate::memory::{Memory, RegionGone, Span};
+use crate::fault::Fault;
+use crate::memory::{Memory, PlaceError, RegionGone, Span};
 use crate::packet::{Payload, RxPacket};
 use crate::status::WcStatus;
 use crate::wr::SendOp;
@@ -118,16 +119,38 @@ fn on_read_response<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, packet: 
         return;
     }
     let mtu = qp.attr.path_mtu;
-    let fault = match qp.req.flight.oldest() {
-        Some(wqe) => take_read_response(ctx, wqe, psn, packet, mtu).err(),
+    let taken = match qp.req.flight.oldest() {
+        Some(wqe) => take_read_response(ctx, wqe, psn, packet, mtu),
         None => return,
     };
-    match fault {
-        Some(status) => {
+    match taken {
+        Ok(()) => take_data(qp, ctx),
+        Err(ReadFault::Spoilt) => {
+            let row = Fault::Spoilt.row(qp.qp_type);
+            qp.counters.count(row.counter);
+            qp.counters.drop_packet(row.drop);
+        }
+        Err(ReadFault::Status(status)) => {
             other_mtu::count(qp, packet, mtu);
             flush::fail_send(qp, ctx, status);
         }
-        None => take_data(qp, ctx),
+    }
+}
+
+/// What is wrong with a READ response.
+enum ReadFault {
+    /// It ends the request.
+    Status(WcStatus),
+    /// It is as if it had not come.
+    Spoilt,
+}
+
+impl From<PlaceError> for ReadFault {
+    fn from(why: PlaceError) -> Self {
+        match why {
+            PlaceError::Gone(RegionGone) => ReadFault::Status(WcStatus::LocProtErr),
+            PlaceError::Spoilt => ReadFault::Spoilt,
+        }
     }
 }
 
@@ -138,22 +161,22 @@ fn take_read_response<M: Memory>(
     psn: Psn,
     packet: &RxPacket<'_>,
     mtu: Mtu,
-) -> Result<(), WcStatus> {
+) -> Result<(), ReadFault> {
     let at = wqe.done_before(psn);
     // rocev2 facts, wire 7 [1: rxe]: FLUSH and ATOMIC WRITE are answered with a READ response Only without bytes.
     let returned = match wqe.op {
         SendOp::Read(_) => wqe.len,
         SendOp::Flush { .. } | SendOp::AtomicWrite(_) => 0,
-        _ => return Err(WcStatus::BadRespErr),
+        _ => return Err(ReadFault::Status(WcStatus::BadRespErr)),
     };
     if !position_fits(wqe, at, packet.frame.info.position) {
-        return Err(WcStatus::BadRespErr);
+        return Err(ReadFault::Status(WcStatus::BadRespErr));
     }
     let skip = at * mtu.bytes();
     if packet.payload.len() as u32 != mtu.bytes().min(returned - skip) {
-        return Err(WcStatus::LocLenErr);
+        return Err(ReadFault::Status(WcStatus::LocLenErr));
     }
-    scatter(ctx.memory, &wqe.spans, skip, packet.payload).map_err(|RegionGone| WcStatus::LocProtErr)
+    Ok(scatter(ctx.memory, &wqe.spans, skip, packet.payload)?)
 }
 
 /// First, Middle and Last as the place in the message asks; but where a READ was started again, the response is a First
@@ -178,7 +201,7 @@ fn on_atomic_ack<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, packet: &Rx
             // rocev2 facts, wire 6: big endian on the wire, host order in memory.
             let original = ack.original.to_ne_bytes();
             let placed = scatter(ctx.memory, &wqe.spans, 0, Payload::contiguous(&original));
-            placed.err().map(|RegionGone| WcStatus::LocProtErr)
+            placed.err().map(|_| WcStatus::LocProtErr)
         }
         _ => Some(WcStatus::BadRespErr),
     };
@@ -205,7 +228,7 @@ fn scatter<M: Memory>(
     spans: &[Span],
     mut skip: u32,
     payload: Payload<'_>,
-) -> Result<(), RegionGone> {
+) -> Result<(), PlaceError> {
     let mut spans = spans.iter();
     let mut place: Option<Span> = None;
     for mut piece in payload.pieces() {
@@ -215,10 +238,10 @@ fn scatter<M: Memory>(
                 skip -= span.len();
                 continue;
             }
-            let len = (span.len() - skip).min(piece.len() as u32);
-            let (now, later) = piece.split_at(len as usize);
+            let len = (span.len() - skip).min(piece.len());
+            let (now, later) = piece.split_at(len);
             if let Some(part) = span.slice(skip, len) {
-                memory.write(part, now)?;
+                now.place(memory, part)?;
             }
             place = span.slice(skip + len, span.len() - skip - len).filter(|rest| rest.len() > 0);
             skip = 0;

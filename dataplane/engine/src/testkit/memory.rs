@@ -1,6 +1,6 @@
 //! Memory on the heap, with a copy of what has persisted.
 
-use crate::memory::{Extent, Memory, PersistError, RegionGone, RegionId, Span};
+use crate::memory::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,15 @@ pub struct HeapMemory {
     /// By slot: what would be left of a region after a loss of power; nothing of those that are not here.
     durable: Arc<Mutex<BTreeMap<u32, Vec<u8>>>>,
     storage_fails: Arc<AtomicBool>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// Bytes held for a packet.
+#[derive(Debug, Default)]
+struct Held {
+    /// What is still to be placed.
+    bytes: Vec<u8>,
+    spoilt: bool,
 }
 
 impl HeapMemory {
@@ -53,6 +62,11 @@ impl HeapMemory {
     /// What is left of a region after a loss of power.
     pub fn after_power_loss(&self, region: RegionId) -> Vec<u8> {
         self.durable().get(&region.slot).cloned().unwrap_or_default()
+    }
+
+    /// Holds bytes for the next packet, which are what their sender summed or not.
+    pub fn hold(&self, bytes: &[u8], spoilt: bool) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { bytes: bytes.to_vec(), spoilt };
     }
 
     /// From now on the storage below fails, or works again.
@@ -101,6 +115,16 @@ impl Memory for HeapMemory {
 
     fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone> {
         self.at(dst, |bytes| bytes.copy_from_slice(src))
+    }
+
+    fn write_held(&self, dst: Span) -> Result<(), PlaceError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = held.bytes.split_off(dst.len() as usize);
+        let now = std::mem::replace(&mut held.bytes, later);
+        let spoilt = held.spoilt && held.bytes.is_empty();
+        let kept = now.len() - usize::from(spoilt);
+        self.at(dst, |bytes| bytes[..kept].copy_from_slice(&now[..kept]))?;
+        if spoilt { Err(PlaceError::Spoilt) } else { Ok(()) }
     }
 
     fn fetch_add(&self, at: Span, add: u64) -> Result<u64, RegionGone> {

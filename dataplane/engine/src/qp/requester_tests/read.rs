@@ -41,6 +41,26 @@ fn a_response_in_segments_is_placed_whole() {
 }
 
 #[test]
+fn a_response_that_is_spoilt_is_asked_for_again() {
+    let (mut rig, region) = reading();
+    let first = response(&rig, Operation::ReadResponse, Position::First, 0x100, &[1; 256]);
+    let middle = response(&rig, Operation::ReadResponse, Position::Middle, 0x101, &[2; 256]);
+    rig.deliver_held(&first, false);
+    rig.deliver_held(&middle, true);
+    assert_eq!((rig.dropped(DropReason::Spoilt), rig.count(Counter::BadIcrc)), (1, 1));
+    completes(&rig, &[]);
+    sends(&mut rig, &[]);
+    read_response(&mut rig, Position::Last, 0x102, &[3; 88]);
+    assert_eq!(rig.sent().len(), 1, "a READ of the rest");
+    let rest = response(&rig, Operation::ReadResponse, Position::First, 0x101, &[2; 256]);
+    rig.deliver_held(&rest, false);
+    read_response(&mut rig, Position::Last, 0x102, &[3; 88]);
+    completes(&rig, &[(1, WcStatus::Success)]);
+    let memory = rig.memory.content(region.id);
+    assert_eq!((&memory[266..310], &memory[1000..1212]), (&[2; 44][..], &[2; 212][..]));
+}
+
+#[test]
 fn a_response_again_is_stale() {
     let (mut rig, region) = reading();
     read_response(&mut rig, Position::First, 0x100, &[1; 256]);

@@ -26,16 +26,18 @@ pub(super) fn execute<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacke
 }
 
 fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
+    // It cannot be taken back if the payload turns out to be spoilt: those that are held bring no key.
     access::invalidate(qp, ctx, packet)?;
     let placed = qp.resp.receive.place(ctx.memory, &packet.payload);
-    placed.map_err(|RegionGone| Fault::ReceiveUnusable)?;
+    placed.map_err(|why| why.fault(Fault::ReceiveUnusable))?;
     count_beginning(qp, packet, Counter::RxSendRequests);
     Ok(1)
 }
 
 fn write<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
     if let Some(span) = access::write(qp, ctx)? {
-        write::place(ctx.memory, span, &packet.payload).map_err(|RegionGone| Fault::RemoteAccess)?;
+        let placed = write::place(ctx.memory, span, &packet.payload);
+        placed.map_err(|why| why.fault(Fault::RemoteAccess))?;
     }
     qp.resp.write.placed(packet.frame.payload_len() as u32);
     count_beginning(qp, packet, Counter::RxWriteRequests);
@@ -87,7 +89,7 @@ fn flush<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Res
 /// The payload of an ATOMIC WRITE, whose length was checked.
 fn eight(payload: &Payload<'_>) -> [u8; 8] {
     let mut bytes = [0; 8];
-    for (to, from) in bytes.iter_mut().zip(payload.pieces().flatten()) {
+    for (to, from) in bytes.iter_mut().zip(payload.slices().flatten()) {
         *to = *from;
     }
     bytes

@@ -4,9 +4,9 @@
 use crate::access::Access;
 use crate::fault::Fault;
 use crate::limits::{MAX_MESSAGE, MAX_SGE};
-use crate::memory::{Memory, RegionGone, Span};
+use crate::memory::{Memory, PlaceError, Span};
 use crate::mr::{KeyFault, MrTable, PdId};
-use crate::packet::Payload;
+use crate::packet::{Payload, Piece};
 use crate::qp::Ctx;
 use crate::queue::RecvQueue;
 use crate::wr::{RecvWr, Sge};
@@ -92,21 +92,27 @@ impl Receive {
         self.wr_id.take()
     }
 
-    /// Scatters a packet's payload. There is [`room`](Self::room) for it.
-    pub fn place<M: Memory>(&mut self, memory: &M, payload: &Payload<'_>) -> Result<(), RegionGone> {
-        payload.pieces().try_for_each(|piece| self.place_piece(memory, piece))
+    /// Scatters a packet's payload. There is [`room`](Self::room) for it. What fails changes nothing here: the packet may come
+    /// again.
+    pub fn place<M: Memory>(&mut self, memory: &M, payload: &Payload<'_>) -> Result<(), PlaceError> {
+        let before = (self.filled, self.span, self.offset);
+        let placed = payload.pieces().try_for_each(|piece| self.place_piece(memory, piece));
+        if placed.is_err() {
+            (self.filled, self.span, self.offset) = before;
+        }
+        placed
     }
 
-    fn place_piece<M: Memory>(&mut self, memory: &M, mut piece: &[u8]) -> Result<(), RegionGone> {
+    fn place_piece<M: Memory>(&mut self, memory: &M, mut piece: Piece<'_>) -> Result<(), PlaceError> {
         while !piece.is_empty() {
             let Some(span) = self.spans.get(self.span) else { return Ok(()) };
-            let take = piece.len().min((span.len() - self.offset) as usize);
+            let take = piece.len().min(span.len() - self.offset);
             let (now, later) = piece.split_at(take);
-            if let Some(part) = span.slice(self.offset, take as u32) {
-                memory.write(part, now)?;
+            if let Some(part) = span.slice(self.offset, take) {
+                now.place(memory, part)?;
             }
-            self.filled += take as u32;
-            self.offset += take as u32;
+            self.filled += take;
+            self.offset += take;
             if self.offset == span.len() {
                 self.span += 1;
                 self.offset = 0;

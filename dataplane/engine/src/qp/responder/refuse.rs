@@ -15,7 +15,7 @@ pub(in crate::qp) fn refuse<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, 
     qp.counters.drop_packet(row.drop);
     if row.fatal {
         tell(qp, ctx, fault);
-    } else if row.answer == Answer::Silence {
+    } else if row.answer == Answer::Silence && !qp.qp_type.is_reliable() {
         abandon(qp, ctx, fault);
     }
     match row.answer {

@@ -5,7 +5,7 @@ use super::{length, refuse, resources};
 use crate::counters::Counter;
 use crate::fault::Fault;
 use crate::limits::UD_GRH_BYTES;
-use crate::memory::{Memory, RegionGone};
+use crate::memory::{Memory, PlaceError};
 use crate::packet::{Payload, RxPacket};
 use crate::qp::{Ctx, Qp};
 use crate::status::{Cqe, WcOpcode, WcStatus};
@@ -25,13 +25,13 @@ fn datagram<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> 
     if UD_GRH_BYTES + packet.frame.payload_len() as u32 > qp.resp.receive.room() {
         return Err(Fault::ReceiveTooShort);
     }
-    place(qp, ctx, packet).map_err(|RegionGone| Fault::ReceiveUnusable)?;
+    place(qp, ctx, packet).map_err(|why| why.fault(Fault::ReceiveUnusable))?;
     qp.counters.count(Counter::RxSendRequests);
     complete(qp, ctx, packet);
     Ok(())
 }
 
-fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), RegionGone> {
+fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), PlaceError> {
     let area = grh_area(packet.frame, packet.head);
     qp.resp.receive.place(ctx.memory, &Payload::contiguous(&area))?;
     qp.resp.receive.place(ctx.memory, &packet.payload)

@@ -1,6 +1,6 @@
 //! A WRITE of several packets: where it goes and how far it is.
 
-use crate::memory::{Memory, RegionGone, Span};
+use crate::memory::{Memory, PlaceError, Span};
 use crate::packet::Payload;
 use wire::{RKey, Reth};
 
@@ -50,13 +50,13 @@ impl WriteProgress {
 }
 
 /// Copies a payload to the beginning of a span that is at least as long.
-pub(super) fn place<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), RegionGone> {
+pub(super) fn place<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), PlaceError> {
     let mut at = 0;
     for piece in payload.pieces() {
-        if let Some(part) = span.slice(at, piece.len() as u32) {
-            memory.write(part, piece)?;
+        if let Some(part) = span.slice(at, piece.len()) {
+            piece.place(memory, part)?;
         }
-        at += piece.len() as u32;
+        at += piece.len();
     }
     Ok(())
 }

@@ -92,6 +92,10 @@ fn provoke(reason: DropReason) -> (Rig, Packet) {
             let packet = rig.packet(Send, Only, FIRST, &[]);
             (rig, packet)
         }
+        DropReason::Spoilt => with_qp(QpType::Rc, |rig| {
+            let target = rig.region(64, ALL);
+            rig.packet(Write, Only, FIRST, &[1]).with(reth(&target, 0, 1))
+        }),
         DropReason::Cnp => {
             let bth = Bth::cnp(QPN);
             (
@@ -107,7 +111,10 @@ fn every_reason_to_drop_a_packet_is_counted_by_its_name() {
     for &reason in DropReason::ALL {
         let (mut rig, packet) = provoke(reason);
         let before = rig.memory.snapshot();
-        rig.deliver(&packet);
+        match reason {
+            DropReason::Spoilt => rig.deliver_held(&packet, true),
+            _ => rig.deliver(&packet),
+        }
         for &other in DropReason::ALL {
             assert_eq!(rig.dropped(other), u64::from(other == reason), "{reason:?}: {other:?}");
         }

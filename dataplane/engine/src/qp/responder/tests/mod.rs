@@ -9,6 +9,7 @@ mod drops;
 mod duplicates;
 mod faults;
 mod flush;
+mod held;
 mod help;
 mod order;
 mod path_mtu;

@@ -1,0 +1,41 @@
+//! For any processor: pieces that stay in the first cache, copied and then summed there.
+
+use crate::copy;
+
+/// Bytes of a piece.
+const PIECE: usize = 1024;
+
+/// See [`super::sum`].
+///
+/// # Safety
+/// As there.
+pub unsafe fn sum(from: *const u8, len: usize, crc: u32) -> u32 {
+    let mut room = [0; PIECE];
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    for at in (0..len).step_by(PIECE) {
+        let piece = &mut room[..PIECE.min(len - at)];
+        // SAFETY: the pieces together are `len` bytes.
+        unsafe { copy::copy_out(from.add(at), piece.as_mut_ptr(), piece.len()) };
+        hasher.update(piece);
+    }
+    hasher.finalize()
+}
+
+/// See [`super::copy`].
+///
+/// # Safety
+/// As there.
+pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
+    let mut room = [0; PIECE];
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    for at in (0..len).step_by(PIECE) {
+        let piece = &mut room[..PIECE.min(len - at)];
+        // SAFETY: the pieces together are `len` bytes.
+        unsafe { copy::copy_out(from.add(at), piece.as_mut_ptr(), piece.len()) };
+        // What is summed is what goes on, whatever happens to the bytes at `from`.
+        hasher.update(piece);
+        // SAFETY: as above.
+        unsafe { copy::copy_in(piece.as_ptr(), to.add(at), piece.len()) };
+    }
+    hasher.finalize()
+}
