@@ -50,6 +50,7 @@ impl Lane {
         // Impairments change bytes of frames, which would be those of the application.
         let lending =
             config.lending.filter(|pool| config.impair.is_none() && pool.data_room() >= LENDING_ROOM);
+        let in_one = config.tx.passes_on();
         Ok(Lane {
             moves: Moves::new(config.link.config()),
             link: config.link,
@@ -57,7 +58,7 @@ impl Lane {
             rx: config.rx,
             tx: config.tx,
             impaired: config.impair.map(|stage| Box::new(Impaired::new(stage, Arc::clone(&config.pool)))),
-            outgoing: Outgoing::new(config.pool, config.memory.clone(), lending),
+            outgoing: Outgoing::new(config.pool, config.memory.clone(), lending, in_one),
             engine: Engine::new(config.engine, config.memory, config.events),
             config: config.engine,
             max_mtu: config.max_mtu,

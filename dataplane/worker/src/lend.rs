@@ -1,4 +1,5 @@
-//! Long payloads leave without being copied: a packet of three segments, whose middle one is registered memory.
+//! Long payloads leave without being copied: a packet of three segments, whose middle one is registered memory. Where a ring's other
+//! end is all that reads it, one buffer is all three.
 //!
 //! | segment | holds |
 //! | --- | --- |
@@ -19,7 +20,7 @@
 //! nothing out.
 
 use crate::lane::Lane;
-use dpdk::lend::{LentParts, Returns};
+use dpdk::lend::{LEND_ROOM, LentParts, Returns};
 use dpdk::{Mbuf, MbufBurst, Mempool};
 use engine::{Nanos, Payload, RegionGone, RxPacket, Span};
 use memory::{HostMemory, Lender};
@@ -28,12 +29,12 @@ use std::sync::Arc;
 use wire::{ExtKind, Frame, FrameError, Icrc, Operation};
 
 /// Small buffers that are taken from their pool at a time.
-const BUFFERS: usize = 96;
+const BUFFERS: usize = 32;
 
 /// Bytes that a buffer of [`Lending`] holds at least: all headers of a frame.
 pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
 
-const _: () = assert!(LENDING_ROOM >= dpdk::lend::LEND_ROOM, "a buffer can stand for lent bytes");
+const _: () = assert!(LENDING_ROOM >= LEND_ROOM, "a buffer can stand for lent bytes");
 
 /// What packets without a copy are made of.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct Lending {
     lenders: [Account; 2],
     /// The one that lends.
     current: usize,
+    /// The port's other end gets the packets as they are.
+    in_one: bool,
 }
 
 /// A lender and what it has out.
@@ -57,41 +60,55 @@ struct Account {
 /// Empty buffers for a packet.
 pub(crate) struct Parts {
     pub head: Mbuf,
-    pub body: Mbuf,
-    pub tail: Mbuf,
+    /// Body and tail, where the head is not all.
+    pub rest: Option<(Mbuf, Mbuf)>,
 }
+
+/// Buffers that are on their way from the cache of the core that freed them while one is written.
+const AHEAD: usize = 4;
 
 impl Lending {
     /// Buffers of `pool` have [`LENDING_ROOM`] bytes.
-    pub fn new(pool: Arc<Mempool>, memory: &HostMemory) -> Lending {
+    /// `in_one` is for ports that [pass packets on](dpdk::TxQueue::passes_on).
+    pub fn new(pool: Arc<Mempool>, memory: &HostMemory, in_one: bool) -> Lending {
         let account =
             || Account { lender: Lender::new(memory), lent: 0, returns: ManuallyDrop::new(Arc::default()) };
-        Lending { pool, fresh: MbufBurst::new(), lenders: [account(), account()], current: 0 }
+        Lending { pool, fresh: MbufBurst::new(), lenders: [account(), account()], current: 0, in_one }
     }
 
     /// Buffers for a packet; `None` when the pool has not so many.
     #[inline]
     pub fn parts(&mut self) -> Option<Parts> {
-        if self.fresh.len() < 3 {
+        let needed = if self.in_one { 1 } else { 3 };
+        if self.fresh.len() < needed {
             let room = self.fresh.room();
             self.pool.alloc_bulk(&mut self.fresh, room);
         }
-        if self.fresh.len() < 3 {
+        if self.fresh.len() < needed {
             return None;
         }
-        Some(Parts { head: self.fresh.pop()?, body: self.fresh.pop()?, tail: self.fresh.pop()? })
+        if let Some(later) = self.fresh.len().checked_sub(AHEAD * needed + 1) {
+            self.fresh.as_slice()[later].prefetch_whole();
+        }
+        let mut head = self.fresh.pop()?;
+        if self.in_one {
+            return head.begin_at(LEND_ROOM).then_some(Parts { head, rest: None });
+        }
+        Some(Parts { head, rest: Some((self.fresh.pop()?, self.fresh.pop()?)) })
     }
 
-    /// Makes an empty buffer stand for the bytes of a span. The packet it becomes part of is not read but by a port.
+    /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the
+    /// span alone. The packet it is, or becomes part of, is not read but by a port, or the other end of one that passes it on.
     #[inline]
-    pub fn lend(&mut self, span: Span, body: Mbuf) -> Result<Mbuf, RegionGone> {
+    pub fn lend(&mut self, span: Span, body: Mbuf, head: usize) -> Result<Mbuf, RegionGone> {
         let account = &mut self.lenders[self.current];
         let start = account.lender.lend(span)?;
         let len = u16::try_from(span.len()).map_err(|_| RegionGone)?;
+        let head = u16::try_from(head).map_err(|_| RegionGone)?;
         // SAFETY: the bytes stay readable until the account is settled, which is when as many came back as it has lent, this
         // one among them, or for good. `returns` stays as long (`Drop`). The packet goes to the port's transmit queue as it
         // is: lanes that look into what they send (impairments, loop-back, groups) do not lend.
-        let body = unsafe { body.lend(start, len, &account.returns) }.ok_or(RegionGone)?;
+        let body = unsafe { body.lend_around(head, start, len, &account.returns) }.ok_or(RegionGone)?;
         account.lent += 1;
         Ok(body)
     }

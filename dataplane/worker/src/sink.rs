@@ -63,20 +63,23 @@ impl BurstSink<'_> {
     fn seal_lent(&mut self, packet: &TxPacket<'_>, span: Span) -> Result<Option<Mbuf>, RegionGone> {
         let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(None) };
-        let Some(Parts { mut head, body, mut tail }) = lending.parts() else { return Ok(None) };
+        let Some(Parts { mut head, mut rest }) = lending.parts() else { return Ok(None) };
         let len = span.len() as usize;
-        let out = head.append(packet.template.len() + Bth::LEN + packet.ext.len()).ok_or(RegionGone)?;
+        let headers = packet.template.len() + Bth::LEN + packet.ext.len();
+        let out = head.append(headers).ok_or(RegionGone)?;
         let TxHeaders { bth_offset, mut icrc, .. } =
             write_headers(packet.template, &packet.bth, &packet.ext, *ip_id, len, out);
         icrc.update(&out[bth_offset..]);
         let mut icrc = Icrc::after(memory.sum(span, icrc.value())?);
         let pad = usize::from(packet.bth.pad_count);
-        let end = tail.append(pad + ICRC_LEN).ok_or(RegionGone)?;
+        let last = rest.as_mut().map_or(&mut head, |(_, tail)| tail);
+        let end = last.append(pad + ICRC_LEN).ok_or(RegionGone)?;
         let (pad, seal) = end.split_at_mut(pad);
         pad.fill(0);
         icrc.update(pad);
         seal.copy_from_slice(&icrc.to_wire());
-        let body = lending.lend(span, body)?;
+        let Some((body, tail)) = rest else { return lending.lend(span, head, headers).map(Some) };
+        let body = lending.lend(span, body, 0)?;
         let frame = head.chain(body).and_then(|frame| frame.chain(tail));
         frame.map(Some).map_err(|_| RegionGone)
     }
@@ -115,7 +118,7 @@ impl BurstSink<'_> {
     }
 }
 
-/// From here on three buffers cost less than a copy.
+/// From here on up to three buffers cost less than a copy.
 const LEND_FROM: usize = 1024;
 
 /// The payload, if it is worth not being copied: long, in one piece, and not sent before; and if it stays as it is until the peer

@@ -38,19 +38,15 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(pool: Arc<Mempool>, memory: HostMemory, lending: Option<Arc<Mempool>>) -> Outgoing {
+    pub fn new(
+        pool: Arc<Mempool>,
+        memory: HostMemory,
+        lending: Option<Arc<Mempool>>,
+        in_one: bool,
+    ) -> Outgoing {
         let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), Reserve::new(Arc::clone(&pool)));
-        let lending = lending.map(|pool| Lending::new(pool, &memory));
-        Outgoing {
-            burst,
-            unsealed: Unsealed::default(),
-            looped,
-            fresh,
-            pool,
-            memory,
-            lending,
-            ip_id: 0,
-        }
+        let lending = lending.map(|pool| Lending::new(pool, &memory, in_one));
+        Outgoing { burst, unsealed: Unsealed::default(), looped, fresh, pool, memory, lending, ip_id: 0 }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -70,7 +70,7 @@ impl Pair {
 
     /// More small buffers are out of their pool than a worker keeps ready.
     fn lent(&self) -> bool {
-        self.a.end.lending.as_ref().is_some_and(|pool| pool.in_use() > 96)
+        self.a.end.lending.as_ref().is_some_and(|pool| pool.in_use() > 32)
     }
 }
 

@@ -58,8 +58,11 @@ static const uint16_t SHIM_MBUF_PORT_INVALID = RTE_MBUF_PORT_INVALID;
 /* The data is not in the mbuf's own buffer. */
 static const uint64_t SHIM_MBUF_EXTERNAL = RTE_MBUF_F_EXTERNAL;
 
-/* Bytes that shim_lend needs in the mbuf's own buffer. */
-enum { SHIM_LEND_ROOM = sizeof(struct rte_mbuf_ext_shared_info) };
+/* What shim_lend puts at the beginning of the mbuf's own buffer, and where in it the callback is. */
+enum {
+	SHIM_LEND_ROOM = sizeof(struct rte_mbuf_ext_shared_info),
+	SHIM_LEND_CALLBACK = offsetof(struct rte_mbuf_ext_shared_info, free_cb),
+};
 
 /* Flags of a received mbuf. */
 static const uint64_t SHIM_RX_VLAN_STRIPPED = RTE_MBUF_F_RX_VLAN_STRIPPED;
@@ -166,11 +169,11 @@ shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count)
 		rte_mempool_put_bulk(pool, home, kept);
 }
 
-/* Whether the data of a segment was lent by shim_lend with that callback. */
-static inline int
-shim_is_lent(const struct rte_mbuf *mbuf, rte_mbuf_extbuf_free_callback_t returned)
+/* A copy of bytes that others may be writing. */
+static inline void
+shim_copy(void *to, const void *from, size_t len)
 {
-	return RTE_MBUF_HAS_EXTBUF(mbuf) && mbuf->shinfo->free_cb == returned;
+	memcpy(to, from, len);
 }
 
 /*

@@ -1,7 +1,7 @@
 //! Packets that point to bytes which lie elsewhere, instead of holding a copy: lent, until the packet is freed.
 //!
 //! A driver that copies frames (to the kernel, into shared memory) reads lent bytes while it takes a packet. `net_ring`
-//! passes the packet on as it is: there [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver,
+//! passes the packet on as it is, so that one buffer can be all of it, with what goes before and behind the lent bytes in its own room: there [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver,
 //! as a NIC would, so that a [`Mbuf`] that was received never points to lent bytes.
 
 use std::ffi::c_void;
@@ -40,10 +40,45 @@ fn callback() -> dpdk_sys::rte_mbuf_extbuf_free_callback_t {
     Some(returned)
 }
 
-/// The room that an empty buffer needs to stand for lent bytes.
-pub const LEND_ROOM: u16 = dpdk_sys::SHIM_LEND_ROOM as u16;
+/// Begin of a buffer that stands for lent bytes: DPDK's description of what lies elsewhere, and what there is around it.
+///
+/// | bytes | |
+/// | --- | --- |
+/// | [`SHARED`] | DPDK's, with [`callback`] |
+/// | 2 × 2 | lengths of what goes before and behind the lent bytes, which lies in this buffer |
+/// | 2 | where in the buffer that begins |
+const SHARED: usize = dpdk_sys::SHIM_LEND_ROOM as usize;
 
-/// A packet that points to lent bytes, by its segments.
+/// The room that an empty buffer needs to stand for lent bytes, at its beginning.
+pub const LEND_ROOM: u16 = (SHARED as u16 + 6).next_multiple_of(8);
+
+/// What there is in a buffer around the lent bytes.
+#[derive(Clone, Copy)]
+struct Around {
+    head: u16,
+    tail: u16,
+    begin: u16,
+}
+
+impl Around {
+    /// # Safety
+    /// `own` is the beginning of a buffer that has [`LEND_ROOM`] bytes, and is ours to write.
+    unsafe fn store(self, own: *mut u8) {
+        // SAFETY: six bytes from there lie in the room; the buffer is aligned to more than two, and so is `SHARED`.
+        unsafe { own.add(SHARED).cast::<[u16; 3]>().write([self.head, self.tail, self.begin]) };
+    }
+
+    /// # Safety
+    /// `own` is the beginning of a buffer where [`store`](Self::store) has put one, and ours to read.
+    #[inline]
+    unsafe fn load(own: *const u8) -> Around {
+        // SAFETY: as in `store`.
+        let [head, tail, begin] = unsafe { own.add(SHARED).cast::<[u16; 3]>().read() };
+        Around { head, tail, begin }
+    }
+}
+
+/// A packet that points to lent bytes, by its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct LentParts<'a> {
     /// What is before the lent bytes.
@@ -57,8 +92,8 @@ pub struct LentParts<'a> {
 }
 
 impl Mbuf {
-    /// Makes an empty buffer stand for `len` bytes at `start`. `None` when it is not empty, a chain, or has less than
-    /// [`LEND_ROOM`].
+    /// Makes an empty buffer stand for `len` bytes at `start`, to be the middle of a chain of three. `None` when it is not empty, a
+    /// chain, or has less than [`LEND_ROOM`].
     ///
     /// # Safety
     /// - The `len` bytes stay readable, and `returns` stays where it is, until [`Returns::count`] has grown by one for this
@@ -66,40 +101,89 @@ impl Mbuf {
     /// - Nobody reads or writes them through the packet: it is chained, given to a [`TxQueue`](crate::TxQueue) or dropped.
     #[inline]
     pub unsafe fn lend(self, start: NonNull<u8>, len: u16, returns: &Returns) -> Option<Mbuf> {
-        let room = self.headroom() + self.tailroom();
-        if self.nb_segs() != 1 || self.pkt_len() != 0 || room < usize::from(LEND_ROOM) {
+        if self.pkt_len() != 0 {
             return None;
         }
+        // SAFETY: the caller's promises.
+        unsafe { self.lend_around(0, start, len, returns) }
+    }
+
+    /// Makes a buffer with some bytes a packet of its own, for a [`TxQueue`](crate::TxQueue) that
+    /// [passes packets on](crate::TxQueue::passes_on): its first `head` bytes, `len` bytes at `start`, and the rest of its own.
+    /// `None` when it has fewer, is a chain, or has less than [`LEND_ROOM`] before its data ([`Mbuf::begin_at`]).
+    ///
+    /// # Safety
+    /// As for [`lend`](Self::lend).
+    #[inline]
+    pub unsafe fn lend_around(
+        self,
+        head: u16,
+        start: NonNull<u8>,
+        len: u16,
+        returns: &Returns,
+    ) -> Option<Mbuf> {
+        let own = self.pkt_len();
+        let tail = u16::try_from(own).ok()?.checked_sub(head)?;
+        let room = if own == 0 { self.headroom() + self.tailroom() } else { self.headroom() };
+        if self.nb_segs() != 1 || room < usize::from(LEND_ROOM) {
+            return None;
+        }
+        let begin = u16::try_from(self.headroom()).ok()?;
+        let buffer = self.head().buffer();
+        // SAFETY: the buffer is ours, and has the room before its data, just checked.
+        unsafe { Around { head, tail, begin }.store(buffer) };
         let opaque = std::ptr::from_ref(returns).cast_mut().cast();
         // SAFETY: the buffer is ours, direct (pools hand out no others), and has the room, just checked. The bytes and
         // `returns` outlive it by the caller's promise.
         unsafe { dpdk_sys::shim_lend(self.as_raw(), start.as_ptr().cast(), len, callback(), opaque) };
+        self.head().set(dpdk_sys::SHIM_MBUF_PKT_LEN, own as u32 + u32::from(len));
         Some(self)
     }
 
-    /// Whether it is a packet of three segments, the middle one lent: what nobody but a ring's other end sees.
+    /// Whether it is a packet with lent bytes, of one or of three segments: what nobody but a ring's other end sees.
     #[inline]
     pub fn is_lent(&self) -> bool {
         self.lent_parts().is_some()
     }
 
-    /// The segments of a packet that [`is_lent`](Self::is_lent).
+    /// The parts of a packet that [`is_lent`](Self::is_lent).
     #[inline]
     pub fn lent_parts(&self) -> Option<LentParts<'_>> {
-        if self.nb_segs() != 3 {
-            return None;
-        }
         let head = self.head();
-        let body = head.next()?;
-        let tail = body.next()?;
-        if !is_lent(body) {
-            return None;
+        match self.nb_segs() {
+            1 if is_lent(head) => around(self),
+            3 => {
+                let body = head.next()?;
+                let tail = body.next()?;
+                if !is_lent(body) {
+                    return None;
+                }
+                let start = NonNull::new(body.data_start())?;
+                // SAFETY: the slices borrow the packet, so its segments are neither freed nor written meanwhile.
+                let (head, tail) = unsafe { (head.bytes(), tail.bytes()) };
+                Some(LentParts { head, start, len: usize::from(body.data_len()), tail })
+            }
+            _ => None,
         }
-        let start = NonNull::new(body.data_start())?;
-        // SAFETY: the slices borrow the packet, so its segments are neither freed nor written meanwhile.
-        let (head, tail) = unsafe { (head.bytes(), tail.bytes()) };
-        Some(LentParts { head, start, len: usize::from(body.data_len()), tail })
     }
+}
+
+/// The parts of a packet of one segment that is lent.
+#[inline]
+fn around(mbuf: &Mbuf) -> Option<LentParts<'_>> {
+    let segment = mbuf.head();
+    let start = NonNull::new(segment.data_start())?;
+    // The description lies at the beginning of the buffer that the mbuf came with.
+    let own = segment.get::<*const u8>(dpdk_sys::SHIM_MBUF_SHINFO);
+    // SAFETY: what is lent was made so by `lend_around`, and stays as it is until it is freed.
+    let Around { head, tail, begin } = unsafe { Around::load(own) };
+    // SAFETY: head and tail lay there, one behind the other, when the packet was made; they are in the buffer, initialised (see
+    // `mbuf.rs`), and not written while the packet is borrowed.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(own.add(usize::from(begin)), usize::from(head) + usize::from(tail))
+    };
+    let (head, tail) = bytes.split_at(usize::from(head));
+    Some(LentParts { head, start, len: usize::from(segment.data_len()), tail })
 }
 
 /// Whether a segment points to lent bytes: then there is no slice over them.
@@ -108,20 +192,26 @@ pub(crate) fn is_lent(segment: Segment) -> bool {
     segment.is_external() && is_ours(segment)
 }
 
-#[cold]
+#[inline]
 fn is_ours(segment: Segment) -> bool {
-    // SAFETY: the description of a segment that its owner shows.
-    unsafe { dpdk_sys::shim_is_lent(segment.as_raw(), callback()) != 0 }
+    let shared = segment.get::<*const u8>(dpdk_sys::SHIM_MBUF_SHINFO);
+    // SAFETY: an external buffer has a description, which holds the callback there.
+    let field = unsafe { shared.add(dpdk_sys::SHIM_LEND_CALLBACK as usize) };
+    // SAFETY: as above; it is a pointer, aligned, and written by nobody while the packet is.
+    let found = unsafe { field.cast::<dpdk_sys::rte_mbuf_extbuf_free_callback_t>().read() };
+    found.map(|found| found as usize) == callback().map(|ours| ours as usize)
 }
 
 /// Asks for the descriptions of the segments behind the first, and for the data of the last, to come into the cache: each is
-/// found by the one before, so it is done for a whole burst, step by step.
+/// found by the one before, so it is done for a whole burst, step by step. A packet of one segment has all in its own buffer.
 pub(crate) fn prefetch_chains(burst: &[Mbuf]) {
     let chains = || burst.iter().filter(|mbuf| mbuf.nb_segs() == 3).map(Mbuf::head);
     chains().filter_map(Segment::next).for_each(Segment::prefetch);
     let tails = || chains().filter_map(Segment::next).filter_map(Segment::next);
     tails().for_each(Segment::prefetch);
     tails().for_each(Segment::prefetch_data);
+    let alone = burst.iter().filter(|mbuf| mbuf.nb_segs() == 1).map(Mbuf::head);
+    alone.filter(|segment| segment.is_external()).for_each(Segment::prefetch_own);
 }
 
 /// Packets after the first `kept` that point to lent bytes become copies of themselves in buffers of `pool`. Those for which
@@ -148,8 +238,21 @@ pub(crate) fn take_in<const N: usize>(burst: &mut MbufBurst<N>, kept: usize, poo
     lost
 }
 
-/// A deep copy. The bytes are moved by DPDK, outside of Rust's view, so that it does not matter who else writes them.
+/// A deep copy. The bytes are moved by C, outside of Rust's view, so that it does not matter who else writes them. `None` also when
+/// a packet of one segment does not fit a buffer.
 fn copy(mbuf: &Mbuf, pool: &Mempool) -> Option<Mbuf> {
+    if mbuf.nb_segs() == 1 {
+        let LentParts { head, start, len, tail } = mbuf.lent_parts()?;
+        let mut copy = pool.alloc()?;
+        let room = copy.append(head.len() + len + tail.len())?;
+        let (to_head, rest) = room.split_at_mut(head.len());
+        let (body, to_tail) = rest.split_at_mut(len);
+        to_head.copy_from_slice(head);
+        to_tail.copy_from_slice(tail);
+        // SAFETY: `body` is ours and has `len` bytes; so many are lent, readable until the packet is freed.
+        unsafe { dpdk_sys::shim_copy(body.as_mut_ptr().cast(), start.as_ptr().cast(), len) };
+        return Some(copy);
+    }
     // SAFETY: the packet is well formed and ours to read, its lent bytes are readable until it is freed, and the pool is a
     // living packet pool.
     let raw = unsafe { dpdk_sys::rte_pktmbuf_copy(mbuf.as_raw(), pool.raw(), 0, u32::MAX) };

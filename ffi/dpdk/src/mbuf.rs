@@ -51,7 +51,7 @@ pub(crate) struct Segment(NonNull<rte_mbuf>);
 
 impl Segment {
     #[inline(always)]
-    fn get<T: Copy>(self, offset: u32) -> T {
+    pub(crate) fn get<T: Copy>(self, offset: u32) -> T {
         // SAFETY: `offset` is a SHIM_MBUF_* constant, so it lies inside the struct.
         let field = unsafe { self.0.as_ptr().cast::<u8>().add(offset as usize) };
         // SAFETY: every caller names the field's C type as `T`, DPDK aligns it, and the chain is ours to read.
@@ -59,7 +59,7 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn set<T: Copy>(self, offset: u32, value: T) {
+    pub(crate) fn set<T: Copy>(self, offset: u32, value: T) {
         // SAFETY: as in `get`.
         let field = unsafe { self.0.as_ptr().cast::<u8>().add(offset as usize) };
         // SAFETY: as in `get`; callers that write hold the `Mbuf` by `&mut`.
@@ -92,16 +92,16 @@ impl Segment {
         self.buf_len() - self.data_off() - self.data_len()
     }
 
+    /// Where the buffer begins that the data is in.
     #[inline(always)]
-    pub(crate) fn data_start(self) -> *mut u8 {
-        let buffer: *mut u8 = self.get(dpdk_sys::SHIM_MBUF_BUF_ADDR);
-        // SAFETY: the invariant: `data_off` is at most `buf_len`, the size of the buffer at `buf_addr`.
-        unsafe { buffer.add(usize::from(self.data_off())) }
+    pub(crate) fn buffer(self) -> *mut u8 {
+        self.get(dpdk_sys::SHIM_MBUF_BUF_ADDR)
     }
 
     #[inline(always)]
-    pub(crate) fn as_raw(self) -> *mut rte_mbuf {
-        self.0.as_ptr()
+    pub(crate) fn data_start(self) -> *mut u8 {
+        // SAFETY: the invariant: `data_off` is at most `buf_len`, the size of the buffer at `buf_addr`.
+        unsafe { self.buffer().add(usize::from(self.data_off())) }
     }
 
     /// The data is not in the buffer that the mbuf came with.
@@ -114,6 +114,12 @@ impl Segment {
     #[inline(always)]
     pub(crate) fn prefetch(self) {
         prefetch_lines(self.0.as_ptr().cast(), 3);
+    }
+
+    /// Asks for the beginning of the buffer that the mbuf came with, which lies behind its description, to come into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_own(self) {
+        prefetch_lines(self.0.as_ptr().cast::<u8>().wrapping_add(2 * CACHE_LINE), 2);
     }
 
     #[inline(always)]
@@ -305,6 +311,28 @@ impl Mbuf {
     #[inline]
     pub fn tailroom(&self) -> usize {
         usize::from(self.last().tailroom())
+    }
+
+    /// Has the data of an empty buffer begin `offset` bytes behind the buffer's beginning, instead of the usual headroom. False,
+    /// and no change, if there is data or the buffer is shorter.
+    #[inline]
+    #[must_use]
+    pub fn begin_at(&mut self, offset: u16) -> bool {
+        let head = self.head();
+        if self.nb_segs() != 1 || self.pkt_len() != 0 || offset > head.buf_len() {
+            return false;
+        }
+        head.set(dpdk_sys::SHIM_MBUF_DATA_OFF, offset);
+        true
+    }
+
+    /// Asks for all of a small empty buffer, its description and its first bytes, to come into the cache, to be written.
+    #[inline(always)]
+    pub fn prefetch_whole(&self) {
+        let start = self.as_raw().cast::<u8>();
+        for line in 0..4 {
+            own_line(start.wrapping_add(line * CACHE_LINE));
+        }
     }
 
     /// Lengthens the last segment by `n` bytes and returns them; they hold whatever was in the buffer.

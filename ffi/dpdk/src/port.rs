@@ -183,7 +183,7 @@ impl Port {
             let taken_into = passes_on.then(|| Arc::clone(pool));
             let file = opening.rx_files.get(usize::from(n)).copied().flatten();
             let tap = trigger.map(|trigger| trigger.queue(file));
-            (RxQueue::new(&open, n, taken_into, tap), TxQueue::new(&open, n))
+            (RxQueue::new(&open, n, taken_into, tap), TxQueue::new(&open, n, passes_on))
         };
         let queues = (0..count).map(queue).collect();
         Ok(Port { open, queues })

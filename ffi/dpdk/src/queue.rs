@@ -33,6 +33,7 @@ pub struct RxQueue {
 pub struct TxQueue {
     port: u16,
     queue: u16,
+    passes_on: bool,
     keeps_open: Arc<OpenPort>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -107,8 +108,15 @@ impl RxQueue {
 
 impl TxQueue {
     /// See [`RxQueue::new`].
-    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16) -> TxQueue {
-        TxQueue { port: port.id().0, queue, keeps_open: Arc::clone(port), not_sync: PhantomData }
+    pub(crate) fn new(port: &Arc<OpenPort>, queue: u16, passes_on: bool) -> TxQueue {
+        TxQueue { port: port.id().0, queue, passes_on, keeps_open: Arc::clone(port), not_sync: PhantomData }
+    }
+
+    /// The other end of a ring gets the very packets that are sent, so that nobody else looks into them
+    /// ([`Mbuf::lend_around`](crate::Mbuf::lend_around)).
+    #[inline]
+    pub fn passes_on(&self) -> bool {
+        self.passes_on
     }
 
     /// Sends the packets in order and returns how many the driver took. Those it did not take stay in `burst`,

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::slice::from_ref;
 
 use common::{bytes, eal, frame, pool, queue, send};
-use dpdk::lend::{LentParts, Returns};
+use dpdk::lend::{LEND_ROOM, LentParts, Returns};
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::{Eal, Mbuf, MbufBurst, Mempool, Port, PortConfig, RxQueue, TxQueue};
 
@@ -30,6 +30,67 @@ fn lent(pool: &Mempool, whole: &mut [u8], returns: &Returns) -> Mbuf {
         body.lend(NonNull::new(middle.as_mut_ptr()).unwrap(), middle.len() as u16, returns).unwrap()
     };
     head.chain(body).unwrap().chain(tail).unwrap()
+}
+
+/// The same in one buffer.
+fn in_one(pool: &Mempool, whole: &mut [u8], returns: &Returns) -> Mbuf {
+    let mut packet = pool.alloc().unwrap();
+    assert!(packet.begin_at(LEND_ROOM));
+    let end = whole.len() - 4;
+    assert!(packet.extend_from_slice(&whole[..14]) && packet.extend_from_slice(&whole[end..]));
+    let middle = &mut whole[14..end];
+    let start = NonNull::new(middle.as_mut_ptr()).unwrap();
+    // SAFETY: as above.
+    unsafe { packet.lend_around(14, start, middle.len() as u16, returns).unwrap() }
+}
+
+#[test]
+fn a_packet_in_one_buffer_has_its_parts_and_arrives_as_a_copy() {
+    let eal = eal();
+    let (pool, small) = (pool(&eal, 63, 2048), pool(&eal, 31, 64));
+    let (_ports, mut tx, mut rx) = open(&eal, "one", &pool);
+    assert!(tx.passes_on());
+    let returns = Returns::default();
+    let mut whole = frame(1400, 7);
+    let (sent, place) = (whole.clone(), whole[14..].as_ptr().addr());
+    for as_sent in [true, false] {
+        let packet = in_one(&small, &mut whole, &returns);
+        assert_eq!((packet.pkt_len(), packet.nb_segs(), packet.is_lent()), (1400, 1, true));
+        assert!(packet.data().is_empty(), "no slice lies over what others may write");
+        send(&mut tx, packet);
+        let mut burst = MbufBurst::<8>::new();
+        if as_sent {
+            assert_eq!(rx.burst_as_sent(&mut burst), 1);
+            let LentParts { head, start, len, tail } = burst.as_slice()[0].lent_parts().unwrap();
+            assert_eq!((head, start.as_ptr().addr(), len, tail), (&sent[..14], place, 1382, &sent[1396..]));
+            assert_eq!((returns.count(), small.in_use()), (0, 1));
+            burst.clear();
+        } else {
+            assert_eq!(rx.burst(&mut burst), 1);
+            assert_eq!((bytes(&burst.as_slice()[0]), burst.as_slice()[0].is_lent()), (sent.clone(), false));
+        }
+        assert_eq!((returns.count(), small.in_use()), (if as_sent { 1 } else { 2 }, 0));
+    }
+    // What was lent is an ordinary buffer again.
+    let mut again = small.alloc().unwrap();
+    assert!(again.extend_from_slice(&[7; 64]) && again.data() == [7; 64]);
+}
+
+#[test]
+fn a_buffer_without_room_before_its_data_lends_nothing() {
+    let eal = eal();
+    let small = pool(&eal, 31, 64);
+    let returns = Returns::default();
+    let mut byte = 0u8;
+    let start = NonNull::from(&mut byte);
+    for (begin, head) in [(LEND_ROOM - 1, 1), (LEND_ROOM, 3)] {
+        let mut packet = small.alloc().unwrap();
+        assert!(packet.begin_at(begin) && packet.extend_from_slice(b"xy"));
+        assert!(!packet.begin_at(LEND_ROOM), "it has data");
+        // SAFETY: nothing is lent, which is what this test sees.
+        assert!(unsafe { packet.lend_around(head, start, 1, &returns) }.is_none());
+    }
+    assert_eq!((returns.count(), small.in_use()), (0, 0));
 }
 
 #[test]

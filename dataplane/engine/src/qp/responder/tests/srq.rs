@@ -204,3 +204,15 @@ fn a_message_that_does_not_fit_completes_in_error_on_uc_and_ud() {
     assert_eq!(completed(&rig), [(1, WcStatus::LocLenErr, 0), (2, WcStatus::Success, 44)]);
     assert_eq!((rig.dropped(DropReason::ReceiveUnusable), rig.state()), (1, QpState::Rts));
 }
+
+/// The message is not broken, as it would be on UC: its packet comes again.
+#[test]
+fn a_packet_that_is_spoilt_on_rc_keeps_the_receive_that_its_message_has_taken() {
+    let (mut rig, buffer, srq) = one(QpType::Rc);
+    post(&srq, 1, &buffer);
+    let packet = rig.packet(Send, Only, FIRST, &bytes(100)).ack_req();
+    rig.deliver_held(&packet, true);
+    assert_eq!((completed(&rig), srq.len()), (vec![], 0));
+    rig.deliver_held(&packet, false);
+    assert_eq!(completed(&rig), [(1, WcStatus::Success, 100)]);
+}
