@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use rockhopper::perf::{ConnectPlan, connect_rounds};
 use rockhopper::{Access, Endpoint, QpCaps, QpOptions, QpType, RingPair};
 use rockhopper_perf::limits::{self, COLD_BYTES, HOT_BYTES, Pair, Work};
+use rockhopper_perf::workers::{self, Steering};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,10 @@ enum What {
     Register(Register),
     /// Resident memory of idle queue pairs
     QpMemory(QpMemory),
+    /// WRITEs received by one worker, or by two at once, in the time of the workers alone
+    Workers(Workers),
+    /// WRITEs that arrive at the queue of their queue pair's worker, or at another's
+    Steering(Steered),
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +136,46 @@ struct QpMemory {
     depth: u32,
 }
 
+#[derive(Debug, Args)]
+struct Received {
+    #[command(flatten)]
+    common: Common,
+    /// Bytes of a message
+    #[arg(long, short = 's', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    size: u32,
+    /// Queue pairs of each worker
+    #[arg(long, short = 'q', value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    qps: u32,
+}
+
+#[derive(Debug, Args)]
+struct Workers {
+    #[command(flatten)]
+    received: Received,
+    /// Workers, each on a core of its own
+    #[arg(long, short = 'w', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    workers: u8,
+}
+
+#[derive(Debug, Args)]
+struct Steered {
+    #[command(flatten)]
+    received: Received,
+    /// Where frames arrive
+    #[arg(long, value_enum, default_value_t = Arrive::Right)]
+    arrive: Arrive,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Arrive {
+    /// At the queue of their queue pair's worker
+    Right,
+    /// At the other's; queue pairs stay
+    Wrong,
+    /// At the other's; queue pairs move there
+    Moving,
+}
+
 /// Measures, and prints the object. `arguments` begin with the program's name.
 pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     let probe = Probe::parse_from(arguments);
@@ -146,6 +191,8 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         What::Connect(Rounds { rounds }) => connections(*rounds),
         What::Register(register) => registrations(register),
         What::QpMemory(QpMemory { qps, depth }) => qp_memory(*qps, *depth),
+        What::Workers(workers) => received(workers),
+        What::Steering(steered) => steering(steered),
     }?;
     println!("{}", json!({ "values": values }));
     Ok(())
@@ -293,7 +340,33 @@ fn qp_memory(qps: u32, depth: u32) -> Values {
     let before = resident_bytes()?;
     let all = (0..qps).map(|_| make()).collect::<Result<Vec<_>, _>>()?;
     let after = resident_bytes()?;
-    Ok(json!({ "bytes_per_qp": after.saturating_sub(before) as f64 / all.len() as f64 }))
+    let each = after.saturating_sub(before) as f64 / all.len() as f64;
+    let rings = all.first().map_or(0, rockhopper::Qp::ring_bytes) as f64;
+    Ok(json!({ "bytes_per_qp": each, "ring_bytes": rings, "besides_rings_bytes": each - rings }))
+}
+
+impl Received {
+    fn load(&self) -> workers::Load {
+        workers::Load { qps: self.qps as usize, size: self.size as usize, time: self.common.duration }
+    }
+}
+
+fn received(given: &Workers) -> Values {
+    let cores = choose_cores(&given.received.common.cores)?;
+    let done = workers::parallel(&cores[..usize::from(given.workers)], given.received.load());
+    done.map(|done| json!({ "mmps": done.per_second / 1e6 })).map_err(Failure::Run)
+}
+
+fn steering(given: &Steered) -> Values {
+    let [core, _] = choose_cores(&given.received.common.cores)?;
+    let how = match given.arrive {
+        Arrive::Right => Steering::Right,
+        Arrive::Wrong => Steering::Wrong,
+        Arrive::Moving => Steering::Moving,
+    };
+    let done = workers::steered(core, how, given.received.load()).map_err(Failure::Run)?;
+    let handed_over = done.handed_over as f64 * 100.0 / done.messages.max(1) as f64;
+    Ok(json!({ "mmps": done.per_second / 1e6, "handed_over_percent": handed_over, "moved": done.moved }))
 }
 
 /// Memory of this process that is there.

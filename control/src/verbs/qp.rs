@@ -232,6 +232,11 @@ impl Qp {
         Ok(result)
     }
 
+    /// Bytes of its rings: posted sends, those in flight, and receives unless an SRQ holds them.
+    pub fn ring_bytes(&self) -> usize {
+        self.inner.shared.ring_bytes()
+    }
+
     /// Send requests posted and not completed.
     pub fn outstanding(&self) -> u32 {
         self.inner.shared.sq().outstanding()

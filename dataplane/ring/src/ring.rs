@@ -86,6 +86,11 @@ impl<T> Ring<T> {
         self.depth
     }
 
+    /// Bytes that it takes: places and counters.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.places)
+    }
+
     /// Posted and not released.
     pub fn outstanding(&self) -> u32 {
         // In this order: the counter that may not be overtaken first.

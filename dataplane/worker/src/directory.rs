@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use wire::Qpn;
 
-const PAGE: usize = 4096;
+/// Numbers are random, so that most pages come to hold one QP: small ones, whose pointers take a MiB.
+const PAGE: usize = 256;
 const PAGES: usize = (1 << 24) / PAGE;
 
 /// Workers of one port that the directory can tell apart.

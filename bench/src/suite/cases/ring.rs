@@ -16,6 +16,7 @@ pub fn cases(duration: Duration) -> Vec<Case> {
     all.extend(queue_pairs(duration));
     all.extend(latencies(duration));
     all.extend(setup(duration));
+    all.extend(workers(duration));
     all
 }
 
@@ -153,6 +154,31 @@ fn setup(duration: Duration) -> Vec<Case> {
             "bytes_per_qp",
             Ours::new(&format!("probe qp-memory --depth {depth}")),
         ));
+    }
+    all
+}
+
+fn workers(duration: Duration) -> Vec<Case> {
+    let mut all = Vec::new();
+    let probe = |rest: String| Ours::new(&format!("probe {rest} --duration {}", time(duration)));
+    for size in [64u32, 4096] {
+        for workers in [1, 2] {
+            let about = format!(
+                "RC WRITE, {}, received by {workers} of a port's workers, 16 queue pairs each; the time of the workers alone",
+                bytes(size.into())
+            );
+            let job = probe(format!("workers --workers {workers} --size {size}"));
+            all.push(case("workers", format!("{workers}/{size}"), about, "mmps", job));
+        }
+    }
+    for (arrive, told) in [
+        ("right", "at the queue of their queue pair's worker"),
+        ("wrong", "at another worker's queue, which hands them over"),
+        ("moving", "at another worker's queue, to which their queue pairs move"),
+    ] {
+        let about = format!("RC WRITE, 64 B, two workers on one core; frames arrive {told}");
+        let job = probe(format!("steering --arrive {arrive}"));
+        all.push(case("workers", format!("steering/{arrive}"), about, "mmps", job));
     }
     all
 }

@@ -127,6 +127,7 @@ fn against_bounds() -> Vec<Ratio> {
         }
     }
     all.extend(against_drivers());
+    all.extend(against_fewer());
     let trip = "8-byte WRITE, half a round trip, p50, in round trips of a cache line between the cores";
     all.push(ratio(
         trip.into(),
@@ -166,6 +167,39 @@ fn against_drivers() -> Vec<Ratio> {
     ]
 }
 
+/// More workers, wrong queues, and more queue pairs.
+fn against_fewer() -> Vec<Ratio> {
+    let mut all = Vec::new();
+    for load in ["64", "4096"] {
+        all.push(ratio(
+            format!("{load}-byte WRITEs received by two workers on two cores, of those by one"),
+            format!("workers/2/{load}"),
+            "mmps",
+            case(&format!("workers/1/{load}"), "mmps"),
+            Some(1.8),
+        ));
+    }
+    for (arrive, told) in [("wrong", "are handed over"), ("moving", "have their queue pairs move")] {
+        all.push(ratio(
+            format!("64-byte WRITEs that arrive at the wrong queue and {told}, of those at the right one"),
+            format!("workers/steering/{arrive}"),
+            "mmps",
+            case("workers/steering/right", "mmps"),
+            None,
+        ));
+    }
+    for qps in ["16", "256", "1024", "10000"] {
+        all.push(ratio(
+            format!("64-byte WRITEs on {qps} queue pairs, of those on one"),
+            format!("qps/write/{qps}"),
+            "mmps",
+            case("qps/write/1", "mmps"),
+            Some(0.8),
+        ));
+    }
+    all
+}
+
 fn against_aims() -> Vec<Ratio> {
     let number = |about: &str, of: &str, metric, aim, at_most| Ratio {
         at_most,
@@ -180,9 +214,9 @@ fn against_aims() -> Vec<Ratio> {
         number("8-byte WRITE latency p50, of 1.2 µs", "latency/rc-write/8", "p50_us", 1.2, true),
         number("8-byte WRITE latency p99.9, of 10 µs", "latency/rc-write/8", "p999_us", 10.0, true),
         number(
-            "memory of an idle QP with queues of 1, of 4 KiB",
+            "memory of an idle QP besides its rings, of 4 KiB",
             "setup/qp-memory/1",
-            "bytes_per_qp",
+            "besides_rings_bytes",
             4096.0,
             true,
         ),

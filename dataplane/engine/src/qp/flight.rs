@@ -67,6 +67,15 @@ pub(crate) fn offset(psn: Psn, from: Psn) -> u32 {
     Psn::new(psn.value().wrapping_sub(from.value())).value()
 }
 
+/// Bytes of the ring for a send queue of `depth`.
+pub(crate) fn flight_bytes(depth: u32) -> usize {
+    places(depth) as usize * size_of::<Wqe>()
+}
+
+fn places(depth: u32) -> u32 {
+    depth.max(1).next_power_of_two()
+}
+
 /// The ring. Requests are named by their place in the order of posting, modulo 2^32.
 #[derive(Debug)]
 pub(crate) struct Flight {
@@ -79,7 +88,7 @@ pub(crate) struct Flight {
 impl Flight {
     /// A ring with room for `depth` requests.
     pub fn new(depth: u32) -> Self {
-        let places = depth.max(1).next_power_of_two();
+        let places = places(depth);
         Flight { slots: (0..places).map(|_| Wqe::empty()).collect(), mask: places - 1, head: 0, tail: 0 }
     }
 

@@ -46,6 +46,7 @@ use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
 pub(crate) use admit::admit;
+pub(crate) use flight::flight_bytes;
 
 /// What a QP is created with.
 #[derive(Clone, Debug)]

@@ -103,6 +103,14 @@ impl RecvQueue {
         RecvQueue { posted, max_sge, owner }
     }
 
+    /// Bytes of the ring of receives, where it is one QP's own.
+    pub(super) fn ring_bytes(&self) -> usize {
+        match &self.posted {
+            Receives::Own(ring) => ring.bytes(),
+            Receives::Common(_) => 0,
+        }
+    }
+
     /// The SRQ's id when it is one.
     pub fn srq(&self) -> Option<u32> {
         match self.owner {

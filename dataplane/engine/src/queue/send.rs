@@ -293,6 +293,11 @@ impl QpShared {
         wr.data.len().filter(|&len| len <= MAX_MESSAGE).map(|_| ()).ok_or(PostError::TooLong)
     }
 
+    /// Bytes of its rings: those of posted requests, and the engine's of what is in flight.
+    pub fn ring_bytes(&self) -> usize {
+        self.sq.ring.bytes() + crate::qp::flight_bytes(self.sq.depth()) + self.rq.ring_bytes()
+    }
+
     /// Marks a doorbell as under way; true when the caller has to send it.
     pub fn ring(&self) -> bool {
         self.sq.ring.ring()
