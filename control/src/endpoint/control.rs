@@ -13,8 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest sleep, which bounds how late a timer or an event is.
+/// The sleep, which bounds how late a timer or an event is.
 const SLEEP_MS: u8 = 5;
+/// The same while a caller drives the workers and nothing has come for some rounds: each round takes microseconds from its core
+/// that it would rather poll in. It also bounds how late its leaving is noticed, so it is well below usual ACK timeouts.
+const CALM_SLEEP_MS: u8 = 20;
 /// The sleep while workers are driven from here, their caller being away: a peer waits for no longer than this for an
 /// answer. While the caller is there its core is left alone.
 const DRIVEN_SLEEP_MS: u8 = 1;
@@ -73,6 +76,8 @@ struct Rounds {
     drives_seen: u64,
     /// The workers' caller has not polled since the last round, or may be about to stop.
     caller_away: bool,
+    /// The next sleep while it polls: longer after each that nothing ended.
+    sleep_ms: u8,
 }
 
 impl Rounds {
@@ -87,6 +92,7 @@ impl Rounds {
             polls_seen: 0,
             drives_seen: 0,
             caller_away: true,
+            sleep_ms: SLEEP_MS,
         }
     }
 
@@ -101,7 +107,9 @@ impl Rounds {
                 self.check_links();
             }
             self.step_in();
-            if !busy {
+            if busy {
+                self.sleep_ms = SLEEP_MS;
+            } else {
                 self.sleep();
             }
         }
@@ -160,12 +168,14 @@ impl Rounds {
         wakers().for_each(worker::Waker::prepare);
         let mut fds: Vec<PollFd<'_>> =
             wakers().map(|waker| PollFd::new(waker.fd(), PollFlags::POLLIN)).collect();
-        let limit = if self.caller_away { DRIVEN_SLEEP_MS } else { SLEEP_MS };
+        let limit = if self.caller_away { DRIVEN_SLEEP_MS } else { self.sleep_ms };
         // What came before `prepare` woke nobody.
         let quiet = |port: &Arc<PortCore>| port.gsi_is_quiet() && port.link.slow_is_empty();
         if self.ports.iter().all(quiet) {
             // A signal ends the sleep early.
-            let _ = poll(&mut fds, PollTimeout::from(limit));
+            let woken = poll(&mut fds, PollTimeout::from(limit)) != Ok(0);
+            let calm = !woken && !self.caller_away && !self.drivers.workers.is_empty();
+            self.sleep_ms = if calm { (self.sleep_ms * 2).min(CALM_SLEEP_MS) } else { SLEEP_MS };
         }
         wakers().for_each(worker::Waker::awake);
     }

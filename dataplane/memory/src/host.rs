@@ -167,11 +167,7 @@ impl Memory for HostMemory {
         }
         let Tail { bytes, len: behind } = held.tail.get();
         held.left.set(0);
-        let is_right = |crc| {
-            let mut icrc = Icrc::after(crc);
-            icrc.update(&bytes[..behind]);
-            icrc.is_right()
-        };
+        let is_right = |crc| Icrc::after(crc).is_right_with(&bytes[..behind]);
         // SAFETY: as above.
         let right = unsafe { area.write_if(dst.offset(), from, len, crc, is_right) }.map_err(gone)?;
         if right { Ok(()) } else { Err(PlaceError::Spoilt) }

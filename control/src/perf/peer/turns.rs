@@ -115,18 +115,22 @@ impl Run<'_> {
         Ok(Did { sent, received, latency: Some(latency), ..Did::default() })
     }
 
-    /// Waits for the peer's WRITE with this last byte; counts completions of ours meanwhile.
+    /// Waits for the peer's WRITE with this last byte; counts completions of ours meanwhile. They are taken although the WRITE is
+    /// there already, as it is time and again when this thread is kept from its core: the queue does not hold many turns.
     fn wait_for_mark(&mut self, mark: u8, completed: &mut u64) -> Result<(), RunError> {
         let last = self.params.size as usize - 1;
         let begin = self.drive.now();
         let mut look = begin + LOOK;
-        while self.ends.target.buffer().load_u8(last).unwrap_or_default() != mark {
+        loop {
             self.drive.poll();
-            if let Some(cqe) = self.ends.cq.poll_one() {
+            while let Some(cqe) = self.ends.cq.poll_one() {
                 if !cqe.is_success() {
                     return Err(failed(&cqe, 0, format!("message {completed}")));
                 }
                 *completed += 1;
+            }
+            if self.ends.target.buffer().load_u8(last).unwrap_or_default() == mark {
+                break;
             }
             let now = self.drive.now();
             if now > look {

@@ -16,6 +16,7 @@ mod pieces;
 mod wide;
 
 use crate::copy;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -69,7 +70,8 @@ const WORD: usize = 8;
 /// The last bytes of a copy, which are placed when their sum was found right.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    bytes: [u8; Self::MOST],
+    /// The first `len` are there.
+    bytes: MaybeUninit<[u8; Self::MOST]>,
     len: usize,
 }
 
@@ -83,7 +85,7 @@ impl Kept {
     /// As for [`copy`].
     #[inline]
     pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) -> (Kept, u32) {
-        let mut kept = Kept { bytes: [0; Self::MOST], len: 0 };
+        let mut kept = Kept { bytes: MaybeUninit::uninit(), len: 0 };
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(wide) = Wide::worth(len) {
             // SAFETY: the caller's promise; the processor was asked, and there is a block.
@@ -96,7 +98,7 @@ impl Kept {
         // SAFETY: the caller's promise: the first of `len` bytes.
         let state = unsafe { pieces::copy(from, to, first, crc) };
         // SAFETY: the rest of them, at most a word.
-        let state = unsafe { pieces::copy(from.add(first), kept.bytes.as_mut_ptr(), kept.len, state) };
+        let state = unsafe { pieces::copy(from.add(first), kept.bytes.as_mut_ptr().cast(), kept.len, state) };
         (kept, state)
     }
 
@@ -108,7 +110,7 @@ impl Kept {
     pub unsafe fn place(&self, to: *mut u8, len: usize) {
         debug_assert!(self.len <= len);
         // SAFETY: the last `self.len` of `len` bytes; what was kept is our own.
-        unsafe { copy::copy_in(self.bytes.as_ptr(), to.add(len - self.len), self.len) };
+        unsafe { copy::copy_in(self.bytes.as_ptr().cast(), to.add(len - self.len), self.len) };
     }
 }
 

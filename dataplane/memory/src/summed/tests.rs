@@ -63,7 +63,7 @@ impl Way {
         let (from, to, len) = (from.as_ptr(), to.as_mut_ptr(), from.len());
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Way::Wide(wide) = self {
-            let mut kept = Kept { bytes: [0; Kept::MOST], len: 0 };
+            let mut kept = Kept { bytes: MaybeUninit::uninit(), len: 0 };
             // SAFETY: as above.
             let (state, left) = unsafe { wide.copy_but_last(from, to, len, crc, &mut kept.bytes) };
             kept.len = left;

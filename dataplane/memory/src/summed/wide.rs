@@ -6,6 +6,7 @@
 
 use super::{Kept, WORD, pieces};
 use std::arch::asm;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What the processor has.
@@ -22,9 +23,6 @@ pub enum Wide {
 
 /// Not asked yet; 1 is for none, others for a [`Wide`].
 static FOUND: AtomicU8 = AtomicU8::new(0);
-
-/// The longest block.
-const LONGEST: usize = 256;
 
 /// Below that pieces are as fast.
 const WORTH_IT: usize = 512;
@@ -77,7 +75,7 @@ impl Wide {
     #[inline]
     pub unsafe fn sum(self, from: *const u8, len: usize, crc: u32) -> u32 {
         let whole = len - len % self.block();
-        let mut folded = Folded([0; LONGEST]);
+        let mut folded = Folded::new();
         // SAFETY: whole blocks, at least one.
         unsafe {
             match self {
@@ -86,8 +84,10 @@ impl Wide {
                 Wide::Zmm => sum_zmm(from, folded.unused(), folded.unused(), whole, !crc, &mut folded),
             }
         }
+        // SAFETY: it was folded just now.
+        let state = unsafe { folded.state(self) };
         // SAFETY: what is left of the bytes at `from`.
-        unsafe { pieces::sum(from.add(whole), len - whole, folded.state(self)) }
+        unsafe { pieces::sum(from.add(whole), len - whole, state) }
     }
 
     /// See [`super::copy`].
@@ -114,12 +114,12 @@ impl Wide {
         to: *mut u8,
         len: usize,
         crc: u32,
-        kept: &mut [u8; Kept::MOST],
+        kept: &mut MaybeUninit<[u8; Kept::MOST]>,
     ) -> (u32, usize) {
         let block = self.block();
         let whole = len - len % block;
         let rest = len - whole;
-        let kept = kept.as_mut_ptr();
+        let kept = kept.as_mut_ptr().cast::<u8>();
         // The last block is kept, too, when what is behind it is less than a word.
         let (last, behind) = if rest < WORD {
             // SAFETY: a block has room in `kept`.
@@ -142,7 +142,7 @@ impl Wide {
     /// [`super::copy`]. The processor has it.
     #[inline]
     unsafe fn blocks(self, from: *const u8, to: *mut u8, last: *mut u8, len: usize, crc: u32) -> u32 {
-        let mut folded = Folded([0; LONGEST]);
+        let mut folded = Folded::new();
         // SAFETY: the caller's promises.
         unsafe {
             match self {
@@ -151,7 +151,16 @@ impl Wide {
                 Wide::Zmm => copy_zmm(from, to, last, len, !crc, &mut folded),
             }
         }
-        folded.state(self)
+        // SAFETY: it was folded just now.
+        unsafe { folded.state(self) }
+    }
+
+    /// Bytes that are left of all that was folded.
+    const fn remainder(self) -> usize {
+        match self {
+            Wide::Xmm | Wide::Ymm => self.block(),
+            Wide::Zmm => 16,
+        }
     }
 }
 
@@ -168,31 +177,56 @@ pub(super) const fn power(power: u32) -> u64 {
     (value as u64) << 1
 }
 
-/// What moves the two halves of 16 bytes over a block.
-const fn over(wide: Wide) -> [u64; 2] {
-    let bits = 8 * wide.block() as u32;
-    [power(bits + 32), power(bits - 32)]
+/// What moves the two halves of 16 bytes over so many bytes.
+const fn over(bytes: u32) -> [u64; 2] {
+    [power(8 * bytes + 32), power(8 * bytes - 32)]
 }
 
-static OVER_128: [u64; 2] = over(Wide::Ymm);
-static OVER_256: [u64; 2] = over(Wide::Zmm);
+static OVER_128: [u64; 2] = over(128);
 
-/// The CRC's remainder of whole blocks, as a block with the same remainder.
+/// For `Zmm`: what moves a register over a block, and then the first three of four over those behind them, and the first three
+/// lanes of a register over those behind them.
+#[repr(C, align(64))]
+struct OverZmm {
+    lanes: [[u64; 2]; 4],
+    block: [u64; 2],
+    registers: [[u64; 2]; 3],
+}
+
+static OVER_ZMM: OverZmm = OverZmm {
+    lanes: [over(48), over(32), over(16), [0, 0]],
+    block: over(256),
+    registers: [over(192), over(128), over(64)],
+};
+
+/// The CRC's remainder of whole blocks, as bytes with the same remainder.
 #[repr(align(64))]
-struct Folded([u8; LONGEST]);
+struct Folded(MaybeUninit<[u8; Self::MOST]>);
 
 impl Folded {
+    /// A block of those that are not folded further.
+    const MOST: usize = 128;
+
+    fn new() -> Folded {
+        Folded(MaybeUninit::uninit())
+    }
+
     /// A place that is not written.
     fn unused(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
+        self.0.as_mut_ptr().cast()
     }
 
     /// The state after the blocks.
+    ///
+    /// # Safety
+    /// A function of this width has folded blocks into it.
     #[inline]
-    fn state(&self, wide: Wide) -> u32 {
+    unsafe fn state(&self, wide: Wide) -> u32 {
+        // SAFETY: so many bytes were written by it.
+        let left = unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), wide.remainder()) };
         // The register was put in with the first bytes, so it begins at zero here, which is a state of ones.
         let mut hasher = crc32fast::Hasher::new_with_initial(!0);
-        hasher.update(&self.0[..wide.block()]);
+        hasher.update(left);
         hasher.finalize()
     }
 }
@@ -387,11 +421,11 @@ macro_rules! fold_zmm {
         /// See above.
         unsafe fn $name(from: *const u8, to: *mut u8, last: *mut u8, len: usize, register: u32, folded: &mut Folded) {
             // SAFETY: reads `len` bytes upwards, a block at a time, and writes as many if it stores, the last block to `last`;
-            // then it writes a block to `folded`. Loads and stores are of any alignment but for these, which are of an
+            // then it writes 16 bytes to `folded`. Loads and stores are of any alignment but for these, which are of an
             // aligned type. Registers are given up as listed, their upper parts cleared.
             unsafe {
                 asm!(
-                    "vbroadcasti32x4 zmm10, [{over}]",
+                    "vbroadcasti32x4 zmm10, [{over} + 64]",
                     "vmovd xmm8, {register:e}",
                     "cmp {left}, 256",
                     "cmove {to}, {last}",
@@ -413,16 +447,37 @@ macro_rules! fold_zmm {
                     "add {to}, 256",
                     "sub {left}, 256",
                     "jnz 2b",
-                    "vmovdqa64 [{folded} + 0], zmm0",
-                    "vmovdqa64 [{folded} + 64], zmm1",
-                    "vmovdqa64 [{folded} + 128], zmm2",
-                    "vmovdqa64 [{folded} + 192], zmm3",
+                    // Four registers become one,
+                    "vbroadcasti32x4 zmm4, [{over} + 80]",
+                    "vbroadcasti32x4 zmm5, [{over} + 96]",
+                    "vbroadcasti32x4 zmm6, [{over} + 112]",
+                    "vpclmulqdq zmm7, zmm0, zmm4, 0x00",
+                    "vpclmulqdq zmm8, zmm1, zmm5, 0x00",
+                    "vpclmulqdq zmm9, zmm2, zmm6, 0x00",
+                    "vpclmulqdq zmm0, zmm0, zmm4, 0x11",
+                    "vpclmulqdq zmm1, zmm1, zmm5, 0x11",
+                    "vpclmulqdq zmm2, zmm2, zmm6, 0x11",
+                    "vpternlogq zmm0, zmm7, zmm3, 0x96",
+                    "vpternlogq zmm1, zmm8, zmm9, 0x96",
+                    "vpternlogq zmm0, zmm1, zmm2, 0x96",
+                    // and its four lanes one.
+                    "vmovdqa64 zmm4, [{over}]",
+                    "vextracti32x4 xmm3, zmm0, 3",
+                    "vpclmulqdq zmm5, zmm0, zmm4, 0x00",
+                    "vpclmulqdq zmm6, zmm0, zmm4, 0x11",
+                    "vpxorq zmm5, zmm5, zmm6",
+                    "vextracti64x4 ymm6, zmm5, 1",
+                    "vpxor ymm5, ymm5, ymm6",
+                    "vextracti128 xmm6, ymm5, 1",
+                    "vpxor xmm5, xmm5, xmm6",
+                    "vpxor xmm3, xmm3, xmm5",
+                    "vmovdqa [{folded}], xmm3",
                     "vzeroupper",
                     from = inout(reg) from => _,
                     to = inout(reg) to => _,
                     last = in(reg) last,
                     left = inout(reg) len => _,
-                    over = in(reg) OVER_256.as_ptr(),
+                    over = in(reg) &raw const OVER_ZMM,
                     register = in(reg) register,
                     folded = in(reg) folded.0.as_mut_ptr(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
