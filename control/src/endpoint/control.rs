@@ -1,6 +1,7 @@
 //! The control thread: the slow path of every port, link state, events, and workers whose caller is away.
 //!
-//! It sleeps until a frame for it arrives, and looks at everything else every few milliseconds.
+//! It sleeps until a frame for it arrives, and looks at everything else every few milliseconds; beside a caller that polls, and while
+//! nothing comes, every 20.
 
 use super::Drivers;
 use super::port::PortCore;

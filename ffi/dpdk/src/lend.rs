@@ -1,8 +1,9 @@
 //! Packets that point to bytes which lie elsewhere, instead of holding a copy: lent, until the packet is freed.
 //!
 //! A driver that copies frames (to the kernel, into shared memory) reads lent bytes while it takes a packet. `net_ring`
-//! passes the packet on as it is, so that one buffer can be all of it, with what goes before and behind the lent bytes in its own room: there [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver,
-//! as a NIC would, so that a [`Mbuf`] that was received never points to lent bytes.
+//! passes the packet on as it is, so that one buffer can be all of it, with what goes before and behind the lent bytes in its own
+//! room. There [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver, as a NIC would; who can read lent
+//! bytes asks for packets [as sent](crate::RxQueue::burst_as_sent).
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
