@@ -46,6 +46,7 @@ fn copies_stay_off_guard_pages() {
             let mut out = vec![0; len];
             reader.read(span, &mut out).unwrap();
             assert_eq!(out, data);
+            assert_eq!(reader.sum(span, 0).unwrap(), crc32fast::hash(&data));
             assert_eq!(reader.persist(span.into()), Err(PersistError::Volatile), "no file is known below it");
             assert!(regions.invalidate(region));
             reader.quiesce();

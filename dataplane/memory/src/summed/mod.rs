@@ -1,26 +1,16 @@
 //! CRC-32 of bytes that somebody else may be writing, by themselves or while they are copied: what is summed is what was copied.
 //!
-//! | way | for | bytes at a time |
-//! | --- | --- | --- |
-//! | `wide.rs` | AVX-512 and VPCLMULQDQ | 256 |
-//! | `wide.rs` | AVX2 and VPCLMULQDQ | 128 |
-//! | `wide.rs` | AVX and PCLMULQDQ | 128 |
-//! | `pieces.rs` | any processor, Miri, and what is left of the others | 1024 |
-//!
-//! The first three load each byte once, store it if it is copied, and fold it into those that follow a block later; the last
-//! copies pieces that stay in the first cache and sums them there, by what `crc32fast` finds. All give the same state, the form
-//! that `crc32fast` takes and gives.
+//! Where the processor multiplies without carry this is all of [`crc::Wide`]: one pass. Elsewhere, and under Miri, `pieces.rs` copies pieces
+//! that stay in the first cache and sums them there.
 
 mod pieces;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod wide;
 
 use crate::copy;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use wide::Wide;
+use crc::Wide;
 
 /// The state after the `len` bytes at `from`, given that before.
 ///
@@ -29,8 +19,8 @@ use wide::Wide;
 #[inline]
 pub(crate) unsafe fn sum(from: *const u8, len: usize, crc: u32) -> u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if let Some(wide) = Wide::worth(len) {
-        // SAFETY: the caller's promise; the processor was asked, and there is a block.
+    if let Some(wide) = Wide::found() {
+        // SAFETY: the caller's promise; the processor was asked.
         return unsafe { wide.sum(from, len, crc) };
     }
     // SAFETY: the caller's promise.
@@ -45,8 +35,8 @@ pub(crate) unsafe fn sum(from: *const u8, len: usize, crc: u32) -> u32 {
 #[inline]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if let Some(wide) = Wide::worth(len) {
-        // SAFETY: the caller's promise; the processor was asked, and there is a block.
+    if let Some(wide) = Wide::found() {
+        // SAFETY: the caller's promise; the processor was asked.
         return unsafe { wide.copy(from, to, len, crc) };
     }
     // SAFETY: the caller's promise.
@@ -64,9 +54,6 @@ pub unsafe fn copy_lent(from: NonNull<u8>, to: &mut [u8], crc: u32) -> u32 {
     unsafe { copy(from.as_ptr(), to.as_mut_ptr(), to.len(), crc) }
 }
 
-/// A word at the end that is written at once ([`copy::copy_in`]) has to be among the kept bytes.
-const WORD: usize = 8;
-
 /// The last bytes of a copy, which are placed when their sum was found right.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -76,8 +63,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// A block, and what is less than one behind it.
-    const MOST: usize = 512;
+    /// A block of any way of [`crc::Wide`]. More than a word at the end, which is written at once ([`copy::copy_in`]).
+    const MOST: usize = 256;
 
     /// Copies `len` bytes, all but the last few, which are kept; and the state after all of them, given that before.
     ///
@@ -86,19 +73,21 @@ impl Kept {
     #[inline]
     pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) -> (Kept, u32) {
         let mut kept = Kept { bytes: MaybeUninit::uninit(), len: 0 };
+        let room = kept.bytes.as_mut_ptr().cast();
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(wide) = Wide::worth(len) {
-            // SAFETY: the caller's promise; the processor was asked, and there is a block.
-            let (state, left) = unsafe { wide.copy_but_last(from, to, len, crc, &mut kept.bytes) };
-            kept.len = left;
+        if let Some(wide) = Wide::found() {
+            const { assert!(Self::MOST >= Wide::MOST) };
+            // SAFETY: the caller's promise, and room for a block; the processor was asked.
+            let (state, most) = unsafe { wide.copy_but_last(from, to, room, len, crc) };
+            kept.len = most;
             return (kept, state);
         }
-        let first = len.saturating_sub(WORD);
-        kept.len = len - first;
+        kept.len = len.min(Self::MOST);
+        let first = len - kept.len;
         // SAFETY: the caller's promise: the first of `len` bytes.
         let state = unsafe { pieces::copy(from, to, first, crc) };
-        // SAFETY: the rest of them, at most a word.
-        let state = unsafe { pieces::copy(from.add(first), kept.bytes.as_mut_ptr().cast(), kept.len, state) };
+        // SAFETY: the rest of them, for which there is room.
+        let state = unsafe { pieces::copy(from.wrapping_add(first), room, kept.len, state) };
         (kept, state)
     }
 

@@ -31,15 +31,14 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
 /// # Safety
 /// As for [`sum`].
 #[inline(always)]
-unsafe fn each(from: *const u8, len: usize, crc: u32, mut give: impl FnMut(usize, &[u8])) -> u32 {
+unsafe fn each(from: *const u8, len: usize, mut crc: u32, mut give: impl FnMut(usize, &[u8])) -> u32 {
     let mut room = [0; PIECE];
-    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
     for at in (0..len).step_by(PIECE) {
         let piece = &mut room[..PIECE.min(len - at)];
         // SAFETY: the pieces together are `len` bytes.
         unsafe { copy::copy_out(from.add(at), piece.as_mut_ptr(), piece.len()) };
-        hasher.update(piece);
+        crc = crc::update(crc, piece);
         give(at, piece);
     }
-    hasher.finalize()
+    crc
 }

@@ -10,26 +10,14 @@ fn expect(from: &[u8], crc: u32) -> u32 {
     hasher.finalize()
 }
 
-/// One way to sum, and the same way to copy and sum. `None`: the best that there is.
+/// A word at the end that programs poll.
+const WORD: usize = 8;
+
+/// One way to sum, and the same way to copy and sum.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Best,
     Pieces,
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Wide(Wide),
-}
-
-/// Every way that this processor has. The wide ones need a block, less than which is left to pieces.
-fn ways(len: usize) -> impl Iterator<Item = Way> {
-    let ways = vec![Way::Best, Way::Pieces];
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    let ways = {
-        let wide = [Wide::Xmm, Wide::Ymm, Wide::Zmm].into_iter();
-        let wide = wide.filter(|wide| wide.is_there() && len >= wide.block()).map(Way::Wide);
-        ways.into_iter().chain(wide).collect::<Vec<_>>()
-    };
-    let _ = len;
-    ways.into_iter()
 }
 
 impl Way {
@@ -39,8 +27,6 @@ impl Way {
             match self {
                 Way::Best => sum(from.as_ptr(), from.len(), crc),
                 Way::Pieces => pieces::sum(from.as_ptr(), from.len(), crc),
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
-                Way::Wide(wide) => wide.sum(from.as_ptr(), from.len(), crc),
             }
         }
     }
@@ -52,25 +38,8 @@ impl Way {
             match self {
                 Way::Best => copy(from, to, len, crc),
                 Way::Pieces => pieces::copy(from, to, len, crc),
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
-                Way::Wide(wide) => wide.copy(from, to, len, crc),
             }
         }
-    }
-
-    /// What is kept of a copy, and its state.
-    fn keep(self, from: &[u8], to: &mut [u8], crc: u32) -> (Kept, u32) {
-        let (from, to, len) = (from.as_ptr(), to.as_mut_ptr(), from.len());
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Way::Wide(wide) = self {
-            let mut kept = Kept { bytes: MaybeUninit::uninit(), len: 0 };
-            // SAFETY: as above.
-            let (state, left) = unsafe { wide.copy_but_last(from, to, len, crc, &mut kept.bytes) };
-            kept.len = left;
-            return (kept, state);
-        }
-        // SAFETY: as above.
-        unsafe { Kept::copy(from, to, len, crc) }
     }
 }
 
@@ -79,22 +48,24 @@ fn one(source: &[u8], len: usize, from: usize, to: usize, crc: u32) {
     let source = &source[from..from + len];
     let expected = expect(source, crc);
     let what = |way: Way| format!("{way:?}: {len} bytes from {from} to {to}");
-    for way in ways(len) {
+    for way in [Way::Best, Way::Pieces] {
         assert_eq!(way.sum(source, crc), expected, "{}", what(way));
 
         let mut room = vec![0xA5; to + len + 70];
         assert_eq!(way.copy(source, &mut room[to..to + len], crc), expected, "{}", what(way));
         check(&room, source, to, &what(way));
-
-        let mut room = vec![0xA5; to + len + 70];
-        let (kept, state) = way.keep(source, &mut room[to..to + len], crc);
-        assert_eq!(state, expected, "{}", what(way));
-        assert!(kept.len >= len.min(WORD), "{}: {} bytes are kept", what(way), kept.len);
-        assert!(room[to + len - kept.len..].iter().all(|&byte| byte == 0xA5), "{}: kept", what(way));
-        // SAFETY: the same place and length.
-        unsafe { kept.place(room[to..to + len].as_mut_ptr(), len) };
-        check(&room, source, to, &what(way));
     }
+    let what = format!("{len} bytes from {from} to {to}");
+    let mut room = vec![0xA5; to + len + 70];
+    let target = room[to..to + len].as_mut_ptr();
+    // SAFETY: as many bytes as the slices have, and nobody else writes them.
+    let (kept, state) = unsafe { Kept::copy(source.as_ptr(), target, len, crc) };
+    assert_eq!(state, expected, "{what}");
+    assert!(kept.len >= len.min(WORD), "{what}: {} bytes are kept", kept.len);
+    assert!(room[to + len - kept.len..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
+    // SAFETY: the same place and length.
+    unsafe { kept.place(room[to..to + len].as_mut_ptr(), len) };
+    check(&room, source, to, &what);
 }
 
 #[track_caller]
@@ -131,20 +102,4 @@ fn any_state_goes_on() {
     for crc in [0, 1, !0, 0x8000_0000, 0x2144_DF1C] {
         one(&source, 1111, 0, 0, crc);
     }
-}
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[test]
-fn powers_are_those_of_intels_paper() {
-    // "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ": k1 and k2 of the reflected CRC-32.
-    assert_eq!((wide::power(512 + 32), wide::power(512 - 32)), (0x1_5444_2bd4, 0x1_c6e4_1596));
-}
-
-/// The choice is the best that the processor has, whatever is asked first.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[test]
-fn the_widest_way_is_chosen() {
-    let best = [Wide::Zmm, Wide::Ymm, Wide::Xmm].into_iter().find(|wide| wide.is_there());
-    assert_eq!((Wide::worth(4096), Wide::worth(4096)), (best, best));
-    assert_eq!(Wide::worth(100), None);
 }

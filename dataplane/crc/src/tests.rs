@@ -1,0 +1,149 @@
+use super::*;
+
+fn bytes(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|at| ((at + seed) * 131 + (at >> 8) * 29 + at * at % 251) as u8).collect()
+}
+
+fn expect(from: &[u8], crc: u32) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    hasher.update(from);
+    hasher.finalize()
+}
+
+#[test]
+fn check_value() {
+    assert_eq!(update(0, b"123456789"), 0xCBF4_3926);
+    assert_eq!(update(update(0, b"1234"), b"56789"), 0xCBF4_3926);
+    assert_eq!(update(0x1234_5678, b""), 0x1234_5678);
+}
+
+#[test]
+fn any_split_has_the_same_state() {
+    let source = bytes(300, 7);
+    let step = if cfg!(miri) { 37 } else { 1 };
+    for at in (0..=source.len()).step_by(step) {
+        let (left, right) = source.split_at(at);
+        assert_eq!(update(update(77, left), right), expect(&source, 77), "{at}");
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod wide {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+    fn ways() -> impl Iterator<Item = Wide> {
+        Wide::ALL.into_iter().filter(|wide| wide.is_there())
+    }
+
+    /// States of all kinds, one after the other.
+    fn state(turn: usize) -> u32 {
+        match turn % 5 {
+            0 => 0,
+            1 => !0,
+            2 => 1 << (turn / 5 % 32),
+            _ => (turn as u32).wrapping_mul(0x9E37_79B9),
+        }
+    }
+
+    /// Sums and copies what lies at the end of `source`'s first bytes, by every way.
+    #[track_caller]
+    fn one(source: &[u8], to: usize, crc: u32) {
+        let (from, len, expected) = (source.as_ptr(), source.len(), expect(source, crc));
+        for way in ways() {
+            let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}");
+            // SAFETY: as many bytes as the slice has, and nobody writes them; the processor was asked.
+            assert_eq!(unsafe { way.sum(from, len, crc) }, expected, "{what}");
+
+            let mut room = vec![0xA5; to + len + 70];
+            // SAFETY: as above, and as many to write.
+            let state = unsafe { way.copy(from, room[to..].as_mut_ptr(), len, crc) };
+            assert_eq!(state, expected, "{what}");
+            check(&room, source, to, &what);
+
+            let (mut room, mut kept) = (vec![0xA5; to + len + 70], [0x5A; Wide::MOST]);
+            let target = room[to..].as_mut_ptr();
+            // SAFETY: as above, and room for a block.
+            let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc) };
+            assert_eq!((state, most), (expected, len.min(way.block())), "{what}");
+            assert!(room[to + len - most..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
+            assert!(kept[most..].iter().all(|&byte| byte == 0x5A), "{what}: no more is kept");
+            room[to + len - most..][..most].copy_from_slice(&kept[..most]);
+            check(&room, source, to, &what);
+        }
+    }
+
+    #[track_caller]
+    fn check(room: &[u8], source: &[u8], to: usize, what: &str) {
+        let (before, rest) = room.split_at(to);
+        let (copy, behind) = rest.split_at(source.len());
+        assert_eq!(copy, source, "{what}");
+        assert!(before.iter().chain(behind).all(|&byte| byte == 0xA5), "{what} stay inside");
+    }
+
+    #[test]
+    fn every_length_has_its_bytes_and_its_sum() {
+        let source = bytes(9100, 3);
+        for len in (0..=1200).chain(2000..2100).chain(4000..=4200).chain(8900..9000) {
+            one(&source[..len], 0, state(len));
+            one(&source[len % 61..][..len], 3, state(len + 3));
+        }
+    }
+
+    #[test]
+    fn every_alignment_has_its_bytes_and_its_sum() {
+        let source = bytes(1300, 5);
+        for len in [5, 13, 31, 124, 127, 645] {
+            for (from, to) in (0..=64).flat_map(|from| (0..=64).map(move |to| (from, to))) {
+                one(&source[from..][..len], to, state(from + to));
+            }
+        }
+    }
+
+    #[test]
+    fn every_bit_of_the_state_goes_on() {
+        let source = bytes(300, 9);
+        for len in (0..40).chain([64, 127, 128, 129, 131, 255, 256, 300]) {
+            (0..32).for_each(|bit| one(&source[..len], 0, 1 << bit));
+            (0..32).for_each(|bit| one(&source[..len], 0, !(1 << bit)));
+        }
+    }
+
+    /// The sum is that of the copy, not that of what its bytes become meanwhile.
+    #[test]
+    fn what_is_summed_is_what_was_copied() {
+        let source: Vec<AtomicU8> = (0..400).map(|_| AtomicU8::new(0)).collect();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut turn = 0u8;
+                while !over.load(Ordering::Relaxed) {
+                    turn = turn.wrapping_add(1);
+                    source.iter().for_each(|byte| byte.store(turn, Ordering::Relaxed));
+                }
+            });
+            for turn in 0..400_000 {
+                // Two loads of the same bytes differ mostly where one of them reaches into another cache line.
+                let (len, from) = (turn % if turn % 2 == 0 { 300 } else { 32 }, turn / 32 % 100);
+                let from = source[from..][..len].as_ptr().cast::<u8>();
+                for way in ways() {
+                    let mut room = [0; 300];
+                    // SAFETY: so many bytes, which others write, and room for them.
+                    let state = unsafe { way.copy(from, room.as_mut_ptr(), len, 1) };
+                    let sum = expect(&room[..len], 1);
+                    if state != sum {
+                        over.store(true, Ordering::Relaxed);
+                        panic!("{way:?}: {len} bytes: {state:#x} instead of {sum:#x}");
+                    }
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    /// The choice is the best that the processor has, whatever is asked first.
+    #[test]
+    fn the_widest_way_is_chosen() {
+        assert_eq!((Wide::found(), Wide::found()), (ways().next(), ways().next()));
+    }
+}

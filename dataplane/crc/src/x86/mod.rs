@@ -1,0 +1,178 @@
+//! By carry-less multiplication. Bytes are loaded into registers, stored if they are copied, and moved over all that are behind them, by a
+//! factor for each distance; 16 bytes with the same remainder are left, and these are divided.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `moves.rs` | loads and stores that may race |
+//! | `register.rs` | the multiplications |
+//! | `few.rs` | less than a block |
+//! | `blocks.rs`, `zmm.rs` | whole blocks |
+//!
+//! A length that is no multiple of a block begins with what is less than one: so what is left at the end has one form.
+
+mod blocks;
+mod few;
+mod moves;
+mod register;
+mod zmm;
+
+use few::Left;
+use std::arch::x86_64::*;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What the processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wide {
+    /// AVX and PCLMULQDQ: 16 bytes a register.
+    Xmm = 2,
+    /// AVX2 and VPCLMULQDQ: 32.
+    Ymm = 3,
+    /// AVX-512 and VPCLMULQDQ: 64.
+    Zmm = 4,
+}
+
+/// Not asked yet; 1 is for none, others for a [`Wide`].
+static FOUND: AtomicU8 = AtomicU8::new(0);
+
+impl Wide {
+    /// All, the best first.
+    pub const ALL: [Wide; 3] = [Wide::Zmm, Wide::Ymm, Wide::Xmm];
+
+    /// Bytes of the largest [`block`](Self::block).
+    pub const MOST: usize = 256;
+
+    /// The best that there is.
+    #[inline]
+    pub fn found() -> Option<Wide> {
+        match FOUND.load(Ordering::Relaxed) {
+            2 => Some(Wide::Xmm),
+            3 => Some(Wide::Ymm),
+            4 => Some(Wide::Zmm),
+            1 => None,
+            _ => Wide::find(),
+        }
+    }
+
+    #[cold]
+    fn find() -> Option<Wide> {
+        let best = Wide::ALL.into_iter().find(|wide| wide.is_there());
+        FOUND.store(best.map_or(1, |wide| wide as u8), Ordering::Relaxed);
+        best
+    }
+
+    /// Asks the processor.
+    pub fn is_there(self) -> bool {
+        use std::arch::is_x86_feature_detected as has;
+        has!("pclmulqdq")
+            && match self {
+                Wide::Xmm => has!("avx"),
+                Wide::Ymm => has!("avx2") && has!("vpclmulqdq"),
+                Wide::Zmm => has!("avx2") && has!("avx512f") && has!("vpclmulqdq"),
+            }
+    }
+
+    /// Bytes of a block.
+    pub const fn block(self) -> usize {
+        match self {
+            Wide::Xmm => blocks::XMM,
+            Wide::Ymm => blocks::YMM,
+            Wide::Zmm => zmm::ZMM,
+        }
+    }
+
+    /// The state after the `len` bytes at `from`, given that before.
+    ///
+    /// # Safety
+    /// The processor has it. `from` is readable for `len` bytes, which others may be writing by accesses like these or outside of the
+    /// program's view.
+    #[inline]
+    pub unsafe fn sum(self, from: *const u8, len: usize, crc: u32) -> u32 {
+        let none = std::ptr::null_mut();
+        // SAFETY: the caller's promises; nothing is written.
+        unsafe {
+            match self {
+                Wide::Xmm => xmm::<false>(from, none, none, len, crc),
+                Wide::Ymm => ymm::<false>(from, none, none, len, crc),
+                Wide::Zmm => zmm::<false>(from, none, none, len, crc),
+            }
+        }
+    }
+
+    /// Copies `len` bytes and returns the state after them, given that before.
+    ///
+    /// # Safety
+    /// As for [`sum`](Self::sum), and `to` is writable for `len` bytes, which others may be reading and writing in the same ways. Where
+    /// the two overlap, some bytes are copied that were copied before.
+    #[inline]
+    pub unsafe fn copy(self, from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
+        let last = to.wrapping_add(len).wrapping_sub(self.block());
+        // SAFETY: the caller's promises; the last block, if there is one, goes where it belongs.
+        unsafe { self.copy_to(from, to, last, len, crc) }
+    }
+
+    /// The same, but the last block, or all if there is none, goes to `kept`: the state, and how many bytes these are.
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy); `kept` is writable for a block.
+    #[inline]
+    pub unsafe fn copy_but_last(
+        self,
+        from: *const u8,
+        to: *mut u8,
+        kept: *mut u8,
+        len: usize,
+        crc: u32,
+    ) -> (u32, usize) {
+        let (to, most) = if len < self.block() { (kept, len) } else { (to, self.block()) };
+        // SAFETY: the caller's promises; less than a block has room at `kept`.
+        (unsafe { self.copy_to(from, to, kept, len, crc) }, most)
+    }
+
+    /// # Safety
+    /// As for [`copy`](Self::copy), but the last block goes to `last`, if there is one.
+    #[inline]
+    unsafe fn copy_to(self, from: *const u8, to: *mut u8, last: *mut u8, len: usize, crc: u32) -> u32 {
+        // SAFETY: the caller's promises.
+        unsafe {
+            match self {
+                Wide::Xmm => xmm::<true>(from, to, last, len, crc),
+                Wide::Ymm => ymm::<true>(from, to, last, len, crc),
+                Wide::Zmm => zmm::<true>(from, to, last, len, crc),
+            }
+        }
+    }
+}
+
+macro_rules! ways {
+    ($($name:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
+        /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last whole block, if there is one, to `last`.
+        ///
+        /// # Safety
+        /// As for [`Wide::sum`], and for [`Wide::copy`] if `COPY`.
+        #[target_feature(enable = $features)]
+        unsafe fn $name<const COPY: bool>(from: *const u8, to: *mut u8, last: *mut u8, len: usize, crc: u32) -> u32 {
+            let (odd, whole) = (len % $block, len - len % $block);
+            let mut left = match odd {
+                0 => Left { bytes: _mm_setzero_si128(), state: !crc },
+                // SAFETY: the first of `len` bytes.
+                1..16 => unsafe { few::few::<COPY>(from, to, odd, !crc) },
+                // SAFETY: the same.
+                _ => Left { bytes: unsafe { $some(from, to, odd, !crc) }, state: 0 },
+            };
+            if whole != 0 {
+                let before = left.before();
+                let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
+                // SAFETY: the others, whole blocks.
+                left = Left { bytes: unsafe { $blocks(from, to, last, whole, before) }, state: 0 };
+            }
+            !(register::remainder(left.bytes) ^ left.state)
+        }
+    )*};
+}
+
+ways! {
+    xmm, "avx,pclmulqdq", blocks::XMM, few::some::<COPY>, blocks::xmm::<COPY>;
+    ymm, "avx2,pclmulqdq", blocks::YMM, few::some_wide::<COPY>, blocks::ymm::<COPY>;
+    zmm, "avx2,pclmulqdq", zmm::ZMM, few::some_wide::<COPY>, zmm::zmm::<COPY>;
+}

@@ -1,0 +1,73 @@
+//! Arithmetic in registers. A register of 16 bytes stands for a string of them, the first byte the lowest.
+
+use crate::constants::{LAST, TO_END};
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+/// The 16 bytes of a constant.
+#[inline]
+#[target_feature(enable = "avx")]
+pub fn constant(bytes: &[u64; 2]) -> __m128i {
+    // SAFETY: 16 bytes, of any alignment.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// What moves 16 bytes over so many times 16 that follow them, at most 15.
+#[inline]
+#[target_feature(enable = "avx")]
+pub fn over(sixteens: usize) -> __m128i {
+    constant(&TO_END.0[15 - (sixteens & 15)])
+}
+
+/// What moves 32 bytes, half by half, to the end of so many times 32 that follow them, at most 7. The last 16 bytes of all give nothing.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn over_wide(times: usize) -> __m256i {
+    let at = 14 - 2 * (times & 7);
+    // SAFETY: two entries from there on.
+    unsafe { _mm256_load_si256((&raw const TO_END.0[at]).cast()) }
+}
+
+/// Moves 16 bytes over those that `by` is for: what is to be added to the last of these.
+#[inline]
+#[target_feature(enable = "avx,pclmulqdq")]
+pub fn moved(bytes: __m128i, by: __m128i) -> __m128i {
+    let (first, second) = (_mm_clmulepi64_si128::<0x00>(bytes, by), _mm_clmulepi64_si128::<0x11>(bytes, by));
+    _mm_xor_si128(first, second)
+}
+
+/// The same with each half of 32 bytes.
+///
+/// # Safety
+/// The processor has VPCLMULQDQ.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub unsafe fn moved_wide(bytes: __m256i, by: __m256i) -> __m256i {
+    let (first, second): (__m256i, __m256i);
+    // SAFETY: only registers, and the caller's promise.
+    unsafe {
+        asm!("vpclmulqdq {to}, {bytes}, {by}, 0x00", to = lateout(ymm_reg) first, bytes = in(ymm_reg) bytes,
+            by = in(ymm_reg) by, options(pure, nomem, nostack, preserves_flags));
+    }
+    // SAFETY: as above.
+    unsafe {
+        asm!("vpclmulqdq {to}, {bytes}, {by}, 0x11", to = lateout(ymm_reg) second, bytes = in(ymm_reg) bytes,
+            by = in(ymm_reg) by, options(pure, nomem, nostack, preserves_flags));
+    }
+    _mm256_xor_si256(first, second)
+}
+
+/// The remainder of what a register stands for, and 32 zero bits behind it.
+#[inline]
+#[target_feature(enable = "avx,pclmulqdq")]
+pub fn remainder(bytes: __m128i) -> u32 {
+    // The first half moved over the second and the zeros: 96 bits with the same remainder, which begin at the lowest.
+    let first = _mm_clmulepi64_si128::<0x10>(bytes, constant(&LAST.half));
+    let bits = _mm_xor_si128(first, _mm_srli_si128::<8>(bytes));
+    // Barrett: the first 64 bits by the quotient tell how often the polynomial is in them,
+    let barrett = constant(&LAST.barrett);
+    let times = _mm_clmulepi64_si128::<0x00>(bits, barrett);
+    // and what so many of it leave of the last 32.
+    let product = _mm_clmulepi64_si128::<0x10>(times, barrett);
+    _mm_extract_epi32::<2>(_mm_xor_si128(bits, product)) as u32
+}
