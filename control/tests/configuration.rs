@@ -38,6 +38,7 @@ fn values_reach_their_place() {
     assert_eq!(config.workers.cores, [2]);
     assert_eq!(config.qos.traffic_class(), 26 << 2);
     assert_eq!(shipped("mlx5.toml").qos.traffic_class(), 26 << 2 | 2);
+    assert_eq!(shipped("af_packet.toml").ports[0].mac, Some(rockhopper::Mac([2, 0x52, 0x48, 0, 3, 1])));
 }
 
 #[test]

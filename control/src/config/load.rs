@@ -332,9 +332,7 @@ fn check_device(span: &Range<usize>, port: &mut raw::Port) -> Checked<DeviceKind
         },
     };
     check_left_over(port)?;
-    if let (Some(mac), true) =
-        (&port.mac, matches!(device, DeviceKind::Pci { .. } | DeviceKind::AfPacket { .. }))
-    {
+    if let (Some(mac), DeviceKind::Pci { .. }) = (&port.mac, &device) {
         return refuse(
             mac.span(),
             "the address of this device is its own",

@@ -164,7 +164,8 @@ impl OpenedPort {
             tx_descriptors: settings.tx_descriptors,
             mtu: settings.mtu,
             // These devices have the address of a kernel interface, or none; ours is in the frames only.
-            promiscuous: settings.mac.is_some() && matches!(settings.device, DeviceKind::Pcap { .. }),
+            promiscuous: settings.mac.is_some()
+                && matches!(settings.device, DeviceKind::Pcap { .. } | DeviceKind::AfPacket { .. }),
             ..PortConfig::default()
         };
         let mut port = Port::open(eal, id, &wish, &[Arc::clone(&pool)])?;
