@@ -19,7 +19,7 @@ test_packages=(valgrind iproute2 iputils-ping tcpdump tshark python3 python3-sca
 interop_packages=(flex bison bc xz-utils cpio ibverbs-utils ibverbs-providers perftest rdmacm-utils)
 
 # Peers on the same machine, and what counts cycles and keeps programs to a core. The suite tells what is not there.
-bench_packages=(iproute2 util-linux iperf3 ucx-utils libfabric-bin linux-perf)
+bench_packages=(iproute2 util-linux iperf3 ucx-utils libfabric-bin linux-perf dpdk-dev)
 
 say() { echo "setup: $*" >&2; }
 

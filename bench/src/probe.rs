@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use rockhopper::perf::{ConnectPlan, connect_rounds};
 use rockhopper::{Access, Endpoint, QpCaps, QpOptions, QpType, RingPair};
 use rockhopper_perf::limits::{self, COLD_BYTES, HOT_BYTES, Pair, Work};
-use rockhopper_perf::workers::{self, Steering};
+use rockhopper_perf::workers::{self, Steering, TapSteering};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
@@ -164,6 +164,9 @@ struct Steered {
     /// Where frames arrive
     #[arg(long, value_enum, default_value_t = Arrive::Right)]
     arrive: Arrive,
+    /// Two taps that it makes; it waits until they are joined, and the kernel says where frames arrive
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
+    taps: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -174,6 +177,8 @@ enum Arrive {
     Wrong,
     /// At the other's; queue pairs move there
     Moving,
+    /// Over taps: where the answers of their queue pairs came from, as the kernel learns from these
+    Followed,
 }
 
 /// Measures, and prints the object. `arguments` begin with the program's name.
@@ -359,12 +364,33 @@ fn received(given: &Workers) -> Values {
 
 fn steering(given: &Steered) -> Values {
     let [core, _] = choose_cores(&given.received.common.cores)?;
-    let how = match given.arrive {
-        Arrive::Right => Steering::Right,
-        Arrive::Wrong => Steering::Wrong,
-        Arrive::Moving => Steering::Moving,
+    let load = given.received.load();
+    let done = match &given.taps[..] {
+        [] => {
+            let how = match given.arrive {
+                Arrive::Right => Steering::Right,
+                Arrive::Wrong => Steering::Wrong,
+                Arrive::Moving => Steering::Moving,
+                Arrive::Followed => return Err(Failure::setup("--arrive followed takes --taps A,B")),
+            };
+            workers::steered(core, how, load)
+        }
+        [a, b] => {
+            let how = match given.arrive {
+                Arrive::Right => {
+                    return Err(Failure::setup(
+                        "over taps the kernel says where frames arrive: --arrive wrong, moving or followed",
+                    ));
+                }
+                Arrive::Wrong => TapSteering::Staying,
+                Arrive::Moving => TapSteering::Moving,
+                Arrive::Followed => TapSteering::Followed,
+            };
+            workers::steered_by_kernel(core, &[a.clone(), b.clone()], how, load)
+        }
+        _ => return Err(Failure::setup("--taps takes two names, like --taps tap-a,tap-b")),
     };
-    let done = workers::steered(core, how, given.received.load()).map_err(Failure::Run)?;
+    let done = done.map_err(Failure::Run)?;
     let handed_over = done.handed_over as f64 * 100.0 / done.messages.max(1) as f64;
     Ok(json!({ "mmps": done.per_second / 1e6, "handed_over_percent": handed_over, "moved": done.moved }))
 }

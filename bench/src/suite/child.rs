@@ -139,6 +139,19 @@ impl Child {
         }
     }
 
+    /// Asks it to end, and waits until it has.
+    pub fn end(mut self, limit: Duration) -> Result<(), Trouble> {
+        self.signal(Signal::SIGINT);
+        let end = Instant::now() + limit;
+        while self.ended().is_none() {
+            if Instant::now() > end {
+                return Err(Trouble::Failed(format!("{} did not end within {limit:?}", self.name)));
+            }
+            std::thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
     /// Whether it has ended, and how.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.over.is_none() {

@@ -19,6 +19,8 @@ pub(super) struct Target {
     pub rkey: RKey,
     /// Which of all it is; every byte says so.
     pub index: usize,
+    /// The UDP source port of its frames, by which a kernel tells flows apart.
+    pub sport: u16,
 }
 
 struct Flow {
@@ -51,10 +53,11 @@ impl Generator {
         targets: Vec<Target>,
         size: usize,
     ) -> Result<Generator, String> {
-        let template = HeaderTemplate::new(way).map_err(|why| why.to_string())?;
         let opcode = Opcode::of(Service::Rc, Operation::Write, Position::Only).ok_or("RC has no WRITE")?;
         let mut bth_at = 0;
-        let mut flow = |target: Target| {
+        let mut flow = |target: Target| -> Result<Flow, String> {
+            let way = Addressing { udp_sport: target.sport, ..*way };
+            let template = HeaderTemplate::new(&way).map_err(|why| why.to_string())?;
             let reth = Reth { va: target.at, rkey: target.rkey, dma_len: size as u32 };
             let bth = Bth { pad_count: Bth::pad_for(size), ..Bth::new(opcode, target.qpn, target.psn) };
             let mut frame = Vec::new();
@@ -62,9 +65,9 @@ impl Generator {
             wire::build_frame(&template, &bth, &ext, 7, &vec![target.index as u8; size], &mut frame);
             let payload_and_icrc = size.next_multiple_of(4) + 4;
             bth_at = frame.len() - payload_and_icrc - Reth::LEN - Bth::LEN;
-            Flow { index: target.index, begun: false, bth, psn: target.psn, frame }
+            Ok(Flow { index: target.index, begun: false, bth, psn: target.psn, frame })
         };
-        let flows = targets.into_iter().map(&mut flow).collect();
+        let flows = targets.into_iter().map(&mut flow).collect::<Result<_, _>>()?;
         Ok(Generator { rx, tx, pool, flows, next: 0, bth_at, burst: MbufBurst::new(), other: None })
     }
 
@@ -73,6 +76,18 @@ impl Generator {
         let Generator { rx, tx, .. } = other;
         self.tx = tx;
         self.other = Some(rx);
+    }
+
+    /// Sends a frame that is nobody's business, of an experimental type.
+    pub fn call(&mut self) -> Result<(), String> {
+        let flow = self.flows.first().ok_or("there is no queue pair")?;
+        let mut frame = flow.frame[..64.min(flow.frame.len())].to_vec();
+        frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+        let mut mbuf = self.pool.alloc().ok_or("no buffer is left")?;
+        if mbuf.extend_from_slice(&frame) && self.burst.push(mbuf).is_ok() {
+            self.tx.burst(&mut self.burst);
+        }
+        Ok(())
     }
 
     /// Sends a burst; how many frames.
@@ -98,7 +113,7 @@ impl Generator {
         }
         match self.tx.burst(&mut self.burst) {
             BURST => Ok(BURST as u64),
-            sent => Err(format!("the ring took {sent} frames of {BURST}")),
+            sent => Err(format!("the port took {sent} frames of {BURST}")),
         }
     }
 

@@ -5,7 +5,7 @@ use super::{Done, Load};
 use dpdk::eal::RegisteredThread;
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
-use dpdk::{Eal, EalConfig, Memory, Mempool, PoolConfig, Port, PortConfig, PortId};
+use dpdk::{Eal, EalConfig, Memory, Mempool, PoolConfig, Port, PortConfig, PortId, Vdev};
 use engine::{
     Access, CompletionQueue, Counter, EngineConfig, EventQueue, MemoryRegion, PdId, QpAttr, QpAttrMask,
     QpInit, QpShared, QpState, QpType, RecvQueue, SendQueue,
@@ -31,6 +31,62 @@ const FIRST_PSN: u32 = 0xFF_FF00;
 
 const SENDER: (Mac, Gid) = (Mac([2, 0, 0, 0, 0, 1]), Gid::from_v4([10, 0, 0, 1]));
 const RECEIVER: (Mac, Gid) = (Mac([2, 0, 0, 0, 0, 2]), Gid::from_v4([10, 0, 0, 2]));
+
+/// The UDP source port of everything over `net_ring`, and of the receiver's answers.
+const SPORT: u16 = 0xC000;
+/// Those of RoCE that are left, above it.
+const SPORTS: usize = 0x3FFF;
+
+/// How frames get from the one port to the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wire<'a> {
+    /// A ring for each worker.
+    Ring,
+    /// Two taps, which somebody joins. Frames come from one queue; the kernel chooses the receiver's by their flow.
+    Taps {
+        /// Their interfaces.
+        names: &'a [String; 2],
+        /// Answers have the UDP ports of what they answer, as those of our own queue pairs do: the kernel then knows the flow, and
+        /// brings its frames to the queue that the answers came from.
+        answers_alike: bool,
+    },
+}
+
+impl Wire<'_> {
+    fn ports(self, eal: &Eal, name: &str, workers: usize) -> Result<(PortId, PortId), String> {
+        match self {
+            Wire::Ring => {
+                let rings = RingConfig { queues: workers as u16, size: RING, socket: None };
+                ring_pair(eal, name, &rings).map_err(told)
+            }
+            Wire::Taps { names, .. } => {
+                let tap = |end: usize, mac: Mac| {
+                    let vdev = Vdev::tap(&format!("{name}_{end}"), &names[end], Some(mac.0)).map_err(told)?;
+                    eal.add_vdev(&vdev).map_err(told)
+                };
+                Ok((tap(0, SENDER.0)?, tap(1, RECEIVER.0)?))
+            }
+        }
+    }
+
+    /// Queues of the port that frames come from.
+    fn ways(self, workers: usize) -> usize {
+        match self {
+            Wire::Ring => workers,
+            Wire::Taps { .. } => 1,
+        }
+    }
+
+    /// UDP source ports of a queue pair's frames, and of the answers to them.
+    fn sports(self, index: usize) -> (u16, u16) {
+        let own = SPORT + 1 + (index % SPORTS) as u16;
+        match self {
+            Wire::Ring => (SPORT, SPORT),
+            Wire::Taps { answers_alike: true, .. } => (own, own),
+            Wire::Taps { answers_alike: false, .. } => (own, SPORT),
+        }
+    }
+}
 
 /// The receiving port.
 pub(super) struct Receiver {
@@ -64,20 +120,25 @@ fn told(why: impl std::fmt::Display) -> String {
 
 impl Opened {
     /// Two ports with a queue for each worker, and connected queue pairs.
-    pub fn new(workers: usize, move_after: Option<u32>, load: Load) -> Result<Opened, String> {
+    pub fn new(
+        wire: Wire<'_>,
+        workers: usize,
+        move_after: Option<u32>,
+        load: Load,
+    ) -> Result<Opened, String> {
         static OPENED: AtomicU32 = AtomicU32::new(0);
         let name = format!("workers{}", OPENED.fetch_add(1, Ordering::Relaxed));
         let eal = eal()?;
-        let rings = RingConfig { queues: workers as u16, size: RING, socket: None };
-        let (a, b) = ring_pair(eal, &name, &rings).map_err(told)?;
-        let open = |id: PortId, name: String| -> Result<(Port, Arc<Mempool>), String> {
+        let (a, b) = wire.ports(eal, &name, workers)?;
+        let ways = wire.ways(workers);
+        let open = |id: PortId, name: String, queues: usize| -> Result<(Port, Arc<Mempool>), String> {
             let pool = PoolConfig { name, count: 8191, cache: 256, data_room: ROOM, socket: None };
             let pool = Mempool::new(eal, pool).map_err(told)?;
-            let config = PortConfig { queues: workers as u16, mtu: 4200, ..PortConfig::default() };
+            let config = PortConfig { queues: queues as u16, mtu: 4200, ..PortConfig::default() };
             Ok((Port::open(eal, id, &config, std::slice::from_ref(&pool)).map_err(told)?, pool))
         };
         let ((mut from, from_pool), (mut to, to_pool)) =
-            (open(a, format!("{name}f"))?, open(b, format!("{name}t"))?);
+            (open(a, format!("{name}f"), ways)?, open(b, format!("{name}t"), workers)?);
         let link = LinkConfig { workers, ..LinkConfig::default() };
         let link = LinkConfig { move_after: move_after.unwrap_or(link.move_after), ..link };
         let link = PortLink::new(link).map_err(told)?;
@@ -118,18 +179,27 @@ impl Opened {
             handle.call(Command::SetAddresses { lane: 0, addresses }).map_err(told)?;
         }
         let (mut generators, mut qps) = (Vec::new(), Vec::new());
-        for (worker, queue) in from.take_queues().into_iter().enumerate() {
+        let each = workers * load.qps / ways;
+        for (number, queue) in from.take_queues().into_iter().enumerate() {
             let mut targets = Vec::new();
-            for index in worker * load.qps..(worker + 1) * load.qps {
+            for index in number * each..(number + 1) * each {
                 let qpn = Qpn::new(FIRST_QPN + index as u32 * 0x1F);
-                qps.push(connected(&handles[worker], qpn)?);
+                let (sport, answers) = wire.sports(index);
+                qps.push(connected(&handles[index / load.qps], qpn, answers)?);
                 let at = buffer.addr() + (index * stride(load.size)) as u64;
-                targets.push(Target { qpn, psn: Psn::new(FIRST_PSN), at, rkey: RKey::new(KEY), index });
+                targets.push(Target {
+                    qpn,
+                    psn: Psn::new(FIRST_PSN),
+                    at,
+                    rkey: RKey::new(KEY),
+                    index,
+                    sport,
+                });
             }
             generators.push(Generator::new(
                 queue,
                 Arc::clone(&from_pool),
-                &way(SENDER, RECEIVER),
+                &way(SENDER, RECEIVER, SPORT),
                 targets,
                 load.size,
             )?);
@@ -150,6 +220,18 @@ impl Receiver {
         let begin = Instant::now();
         self.workers[worker].poll_once();
         begin.elapsed()
+    }
+
+    /// Frames that came and were no RoCE, like those of [`Generator::call`].
+    pub fn called(&self) -> Result<u64, String> {
+        let mut called = 0;
+        for handle in &self.handles {
+            if let Reply::Counters(counters) = handle.call(Command::Counters { lane: 0 }).map_err(told)? {
+                called +=
+                    counters.iter().filter(|(name, _)| *name == CALLS).map(|(_, value)| value).sum::<u64>();
+            }
+        }
+        Ok(called)
     }
 
     /// What was done, if all of it was right: nothing refused or dropped, and what was written is there, by queue pair.
@@ -178,6 +260,9 @@ impl Receiver {
     }
 }
 
+/// The counter of frames of other types.
+const CALLS: &str = "not_roce_ethertype";
+
 fn is_wrong(name: &str) -> bool {
     name.starts_with("drop_")
         || name.contains("nak")
@@ -189,7 +274,7 @@ fn stride(size: usize) -> usize {
     size.next_multiple_of(64)
 }
 
-fn way(from: (Mac, Gid), to: (Mac, Gid)) -> Addressing {
+fn way(from: (Mac, Gid), to: (Mac, Gid), udp_sport: u16) -> Addressing {
     Addressing {
         version: RoceVersion::V2,
         smac: from.0,
@@ -200,12 +285,12 @@ fn way(from: (Mac, Gid), to: (Mac, Gid)) -> Addressing {
         traffic_class: 0,
         flow_label: 0,
         hop_limit: 64,
-        udp_sport: 0xC000,
+        udp_sport,
     }
 }
 
-/// A queue pair in RTS whose peer is the generator.
-fn connected(worker: &WorkerHandle, qpn: Qpn) -> Result<Arc<QpShared>, String> {
+/// A queue pair in RTS whose peer is the generator; what it sends has that UDP source port.
+fn connected(worker: &WorkerHandle, qpn: Qpn, sport: u16) -> Result<Arc<QpShared>, String> {
     use QpAttrMask as M;
     let queues = (SendQueue::new(1, 1, 0), Arc::new(RecvQueue::new(1, 1)));
     let shared = Arc::new(QpShared::new(qpn, QpType::Rc, queues.0, queues.1));
@@ -231,7 +316,7 @@ fn connected(worker: &WorkerHandle, qpn: Qpn) -> Result<Arc<QpShared>, String> {
         let attr = QpAttr {
             state,
             access: Access::REMOTE_WRITE,
-            path: Some(way(RECEIVER, SENDER)),
+            path: Some(way(RECEIVER, SENDER, sport)),
             path_mtu: Mtu::Mtu4096,
             dest_qpn: qpn,
             rq_psn: Psn::new(FIRST_PSN),

@@ -24,6 +24,9 @@ fn what_cannot_be_exits_with_2_and_says_why() {
         ("probe copy --size 0", "0 is not in 1"),
         ("probe jitter --cores 0", "two cores"),
         ("probe hop --interfaces one", "two names"),
+        ("probe steering --taps one --arrive wrong", "two names"),
+        ("probe steering --taps a,b --arrive right", "the kernel says where frames arrive"),
+        ("probe steering --arrive followed", "takes --taps"),
     ] {
         let output = run(line);
         assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
@@ -50,6 +53,9 @@ fn the_list_names_cases_and_only_narrows_it() {
         "setup/connect",
         "memif/write/64",
         "veth/write/1048576",
+        "veth/profile",
+        "limits/testpmd/veth",
+        "workers/tap/moving",
         "tap/send/64",
         "peers/tcp",
         "rxe/write/64",
@@ -127,12 +133,17 @@ fn two_cases_twice_make_a_report_with_medians_of_what_was_measured() {
 fn a_missing_tool_is_told_and_no_failure() {
     let directory = TempDir::new().unwrap();
     let empty = TempDir::new().unwrap();
-    let line = "suite --only peers/tcp --only counters/write/64 -r 1 -D 30ms -o";
+    let line = "suite --only peers/tcp --only counters/write/64 --only limits/testpmd --only veth/profile -r 1 -D 30ms -o";
     let output = command(line).arg(directory.path()).env("PATH", empty.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("0 cases measured, 2 not run, 0 failed"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("0 cases measured, 5 not run, 0 failed"), "{}", stderr(&output));
     let (written, html) = report(directory.path());
-    for (id, tool) in [("peers/tcp", "iperf3"), ("counters/write/64", "perf")] {
+    for (id, tool) in [
+        ("peers/tcp", "iperf3"),
+        ("counters/write/64", "perf"),
+        ("limits/testpmd/veth", "dpdk-testpmd"),
+        ("veth/profile", "perf"),
+    ] {
         let case = case(&written, id);
         assert_eq!(case["status"], "not run", "{case}");
         let reason = case["reason"].as_str().unwrap();

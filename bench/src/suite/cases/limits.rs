@@ -58,6 +58,7 @@ pub fn cases(duration: Duration) -> Vec<Case> {
         case.overhead_seconds = 3.0;
         all.push(case);
     }
+    all.extend(super::testpmd::cases(duration));
     all.push(case(
         "limits",
         "round-trip",

@@ -2,10 +2,10 @@
 //!
 //! | group | what | file |
 //! | --- | --- | --- |
-//! | `limits` | what the machine gives at most | `limits.rs` |
+//! | `limits` | what the machine gives at most | `limits.rs`, `testpmd.rs` |
 //! | `ring`, `mtu`, `qps`, `latency` | Rockhopper over `net_ring`: sizes; path MTUs; numbers of queue pairs; percentiles | `ring.rs` |
 //! | `setup` | connections, registration, memory of queue pairs | `ring.rs` |
-//! | `memif`, `veth`, `tap` | Rockhopper between two processes | `wires.rs` |
+//! | `memif`, `veth`, `tap` | Rockhopper between two processes | `wires.rs`; what both cores do meanwhile: `profile.rs` |
 //! | `peers` | kernel TCP and UDP, UCX, libfabric over veth | `peers.rs` |
 //! | `rxe` | Linux Soft-RoCE between two guests | `rxe.rs` |
 //! | `counters` | cycles, instructions, cache misses | `counters.rs` |
@@ -14,8 +14,11 @@ mod counters;
 mod limits;
 mod ours;
 mod peers;
+mod profile;
 mod ring;
 mod rxe;
+mod steering;
+mod testpmd;
 mod wires;
 
 use super::case::{Case, Job};

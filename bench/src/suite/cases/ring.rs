@@ -180,6 +180,7 @@ fn workers(duration: Duration) -> Vec<Case> {
         let job = probe(format!("steering --arrive {arrive}"));
         all.push(case("workers", format!("steering/{arrive}"), about, "mmps", job));
     }
+    all.extend(super::steering::cases(duration));
     all
 }
 

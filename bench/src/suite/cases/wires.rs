@@ -55,9 +55,12 @@ impl Wire {
                 ["client", "server"][end],
                 end + 1
             ),
-            Wire::Veth => {
-                format!("driver = \"af_packet\"\ninterface = \"{}\"\nmtu = {JUMBO}\n", ["left", "right"][end])
-            }
+            // Their own addresses: the kernel then drops the frames at once after it has copied them.
+            Wire::Veth => format!(
+                "driver = \"af_packet\"\ninterface = \"{}\"\nmac = \"02:52:48:00:00:0{}\"\nmtu = {JUMBO}\n",
+                ["left", "right"][end],
+                end + 1
+            ),
             Wire::Tap => format!(
                 "driver = \"tap\"\ninterface = \"{}\"\nmac = \"02:52:48:00:00:0{}\"\nmtu = {ETHERNET}\n",
                 TAPS[end],
@@ -71,7 +74,14 @@ impl Wire {
 pub const TAPS: [&str; 2] = ["tap-a", "tap-b"];
 
 pub fn cases(duration: Duration) -> Vec<Case> {
-    [Wire::Memif, Wire::Veth, Wire::Tap].into_iter().flat_map(|wire| on(wire, duration)).collect()
+    let mut all = Vec::new();
+    for wire in [Wire::Memif, Wire::Veth, Wire::Tap] {
+        all.extend(on(wire, duration));
+        if wire == Wire::Veth {
+            all.extend(super::profile::cases(duration));
+        }
+    }
+    all
 }
 
 fn on(wire: Wire, duration: Duration) -> Vec<Case> {

@@ -188,6 +188,15 @@ fn against_fewer() -> Vec<Ratio> {
             None,
         ));
     }
+    for (arrive, told) in [("moving", "queue pairs move"), ("followed", "the kernel learns their queue")] {
+        all.push(ratio(
+            format!("64-byte WRITEs that a tap's kernel spreads over two workers, where {told}, of those handed over"),
+            format!("workers/tap/{arrive}"),
+            "mmps",
+            case("workers/tap/wrong", "mmps"),
+            None,
+        ));
+    }
     for qps in ["16", "256", "1024", "10000"] {
         all.push(ratio(
             format!("64-byte WRITEs on {qps} queue pairs, of those on one"),
