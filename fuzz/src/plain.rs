@@ -4,7 +4,7 @@ use crate::bytes::Bytes;
 use check::capture::each_frame;
 use check::{Checker, Options};
 use impair::{Direction, Hold, Plan, Shelf, Stage};
-use wire::{Frame, HEAD_LEN};
+use wire::{Flow, Frame, HEAD_LEN};
 
 /// The parser takes any bytes; what it says of a frame lies within the frame, and does not depend on how much of the frame
 /// it was shown.
@@ -24,6 +24,10 @@ pub fn wire_parser(data: &[u8]) {
     assert_eq!(frame.verify_icrc(head, [left, right]), whole, "cut anywhere");
     let _ = frame.verify_udp_checksum([left, right]);
     assert_eq!(frame.network_header(data).len(), frame.network.header_len());
+    if let Some(flow) = Flow::of(&frame, head) {
+        let mut place = None;
+        assert!(flow.parse(head, data.len(), &mut place) && place == Some(frame), "it is of its own flow");
+    }
 }
 
 /// Any text is a plan that reads back from its print, or is refused at one of its words; and a stage with it keeps every frame

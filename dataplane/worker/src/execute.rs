@@ -25,7 +25,7 @@ impl Worker {
             Command::QueryQp { lane, qpn } => return self.lane(lane)?.query_qp(now, qpn),
             Command::DestroyQp { lane, qpn } => self.lane(lane)?.destroy_qp(now, qpn)?,
             Command::MoveQp { lane, qpn, to } => self.lane(lane)?.move_qp(qpn, to)?,
-            Command::SetAddresses { lane, addresses } => self.lane(lane)?.addresses = *addresses,
+            Command::SetAddresses { lane, addresses } => self.lane(lane)?.set_addresses(*addresses),
             Command::AttachMcast { lane, vid, group, qpn } => self.lane(lane)?.groups.attach(vid, group, qpn),
             Command::DetachMcast { lane, vid, group, qpn } => self.lane(lane)?.groups.detach(vid, group, qpn),
             Command::BreakStrays { lane, most } => {

@@ -3,6 +3,7 @@
 use crate::address::AddressSet;
 use crate::config::{LaneConfig, SetupError};
 use crate::counters::LaneCounters;
+use crate::flows::Flows;
 use crate::group::Groups;
 use crate::handoff::Moves;
 use crate::impaired::Impaired;
@@ -29,7 +30,9 @@ pub(crate) struct Lane {
     pub engine: Engine<HostMemory>,
     pub config: EngineConfig,
     pub max_mtu: Mtu,
+    /// Change it by [`set_addresses`](Self::set_addresses).
     pub addresses: AddressSet,
+    pub flows: Flows,
     pub groups: Groups,
     pub gate: Gate,
     pub received: Option<Box<Received>>,
@@ -63,11 +66,19 @@ impl Lane {
             config: config.engine,
             max_mtu: config.max_mtu,
             addresses: AddressSet::default(),
+            flows: Flows::default(),
             groups: Groups::default(),
             gate: Gate::default(),
             received: Some(Box::default()),
             counters: LaneCounters::default(),
         })
+    }
+
+    /// Replaces the addresses that frames are admitted for.
+    pub fn set_addresses(&mut self, addresses: AddressSet) {
+        self.addresses = addresses;
+        // They were admitted by the ones before.
+        self.flows = Flows::default();
     }
 
     /// No copy is under way: withdrawn memory may go.

@@ -34,6 +34,7 @@ mod directory;
 mod doorbell;
 mod driven;
 mod execute;
+mod flows;
 mod group;
 mod handle;
 mod handoff;

@@ -37,20 +37,20 @@ pub(crate) enum Origin {
 }
 
 /// What becomes of a frame.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Discarded, and counted.
     Dropped,
     /// For the engine here (which counts QPs it does not know).
-    Local(Frame),
+    Local,
     /// The same for a frame whose payload is lent, and stays where it is until it is placed.
-    Lent(Frame),
+    Lent,
     /// For the members of a group.
-    Group(Frame),
+    Group,
     /// For queue pair 1.
-    Mad(Frame),
+    Mad,
     /// Its QP is not here: another worker's, or on its way.
-    Away(Frame),
+    Away,
     /// Not RoCE for us.
     Slow,
 }
@@ -60,6 +60,8 @@ enum Fate {
 pub(crate) struct Received {
     pub burst: MbufBurst<RX_BURST>,
     fates: ArrayVec<Fate, RX_BURST>,
+    /// What the frames were parsed to, where they are RoCE for us. Each is written in its place, since it is large.
+    frames: [Option<Frame>; RX_BURST],
 }
 
 impl Lane {
@@ -103,7 +105,7 @@ impl Lane {
 
     /// First pass: parse, iCRC, addresses, and where the QP is, for the next frames that have no fate.
     fn parse_group(&mut self, received: &mut Received, origin: Origin) {
-        let Received { burst, fates } = received;
+        let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
         let mut bytes = 0;
         for index in fates.len()..burst.len() {
@@ -115,13 +117,13 @@ impl Lane {
             if origin == Origin::Wire {
                 self.counters.traffic.rx_bytes += len as u64;
             }
+            let place = &mut frames[index];
             let fate = if mbuf.is_lent() {
-                self.lent_fate(mbuf)
+                self.lent_fate(mbuf, place)
             } else {
-                let checked = check(mbuf);
-                self.fate(checked, origin)
+                self.whole_fate(mbuf, place, origin)
             };
-            bytes += if matches!(fate, Fate::Lent(_)) { 0 } else { len };
+            bytes += if fate == Fate::Lent { 0 } else { len };
             fates.push(fate);
             if bytes >= GROUP_BYTES {
                 break;
@@ -129,23 +131,56 @@ impl Lane {
         }
     }
 
+    /// A frame that is all there.
+    #[inline(always)]
+    fn whole_fate(&mut self, mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
+        let mut scratch = [0; HEAD_LEN];
+        let head = head(mbuf, &mut scratch);
+        // Of its flow a frame was admitted before.
+        let is_known = origin == Origin::Wire
+            && mbuf.stripped_vlan().is_none()
+            && self.flows.parse(head, mbuf.pkt_len(), place);
+        if !is_known {
+            match Frame::parse(head, mbuf.pkt_len()) {
+                Ok(frame) => *place = Some(with_tag(mbuf, frame)),
+                Err(reason) => return self.bad(reason),
+            }
+        }
+        let Some(frame) = place else { return Fate::Dropped };
+        match check(mbuf, head, frame) {
+            Err(reason) => self.bad(reason),
+            Ok(()) if is_known => self.whose(frame),
+            Ok(()) => {
+                let fate = self.fate(frame, origin);
+                if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad | Fate::Away) {
+                    self.flows.note(frame, head);
+                }
+                fate
+            }
+        }
+    }
+
     /// A frame whose payload is where its sender has it. One that is not for the engine here, or cannot be executed from there,
     /// becomes a packet like any other.
-    fn lent_fate(&mut self, mbuf: &mut Mbuf) -> Fate {
-        match self.fate(lend::parse(mbuf), Origin::Wire) {
-            Fate::Local(frame) if lend::can_stay(mbuf, &frame) => Fate::Lent(frame),
+    fn lent_fate(&mut self, mbuf: &mut Mbuf, place: &mut Option<Frame>) -> Fate {
+        let frame = match lend::parse(mbuf) {
+            Ok(frame) => place.insert(frame),
             // Nobody could read it.
-            Fate::Dropped | Fate::Slow => Fate::Dropped,
-            fate => self.take_in(mbuf, fate),
+            Err(reason) => {
+                self.bad(reason);
+                return Fate::Dropped;
+            }
+        };
+        match self.fate(frame, Origin::Wire) {
+            Fate::Dropped => Fate::Dropped,
+            Fate::Local if lend::can_stay(mbuf, frame) => Fate::Lent,
+            fate => self.take_in(mbuf, frame, fate),
         }
     }
 
     /// Makes a copy of a frame whose payload is lent, if its iCRC is right.
     #[cold]
-    fn take_in(&mut self, mbuf: &mut Mbuf, fate: Fate) -> Fate {
-        let (Fate::Local(frame) | Fate::Group(frame) | Fate::Mad(frame) | Fate::Away(frame)) = &fate else {
-            return Fate::Dropped;
-        };
+    fn take_in(&mut self, mbuf: &mut Mbuf, frame: &Frame, fate: Fate) -> Fate {
         let Some(mut copy) = self.outgoing.pool.alloc() else {
             self.counters.traffic.no_buffer += 1;
             return Fate::Dropped;
@@ -158,22 +193,33 @@ impl Lane {
         fate
     }
 
-    fn fate(&mut self, checked: Result<Frame, FrameError>, origin: Origin) -> Fate {
-        match checked {
+    /// A frame that does not parse, or is not as it was sent.
+    fn bad(&mut self, reason: FrameError) -> Fate {
+        self.counters.count_frame_error(reason);
+        if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
+    }
+
+    /// A good frame, of which nothing is known.
+    fn fate(&mut self, frame: &Frame, origin: Origin) -> Fate {
+        match self.admit(frame, origin) {
             Err(reason) => {
-                self.counters.count_frame_error(reason);
-                if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
+                self.counters.count_drop(reason);
+                Fate::Dropped
             }
-            Ok(frame) => match self.admit(&frame, origin) {
-                Err(reason) => {
-                    self.counters.count_drop(reason);
-                    Fate::Dropped
-                }
-                Ok(()) if frame.dst.is_multicast() => Fate::Group(frame),
-                Ok(()) if is_for_gsi(&frame) => Fate::Mad(frame),
-                Ok(()) if self.is_local(&frame) => Fate::Local(frame),
-                Ok(()) => Fate::Away(frame),
-            },
+            Ok(()) if frame.dst.is_multicast() => Fate::Group,
+            Ok(()) => self.whose(frame),
+        }
+    }
+
+    /// A frame to one GID that was admitted.
+    #[inline]
+    fn whose(&self, frame: &Frame) -> Fate {
+        if is_for_gsi(frame) {
+            Fate::Mad
+        } else if self.is_local(frame) {
+            Fate::Local
+        } else {
+            Fate::Away
         }
     }
 
@@ -198,15 +244,17 @@ impl Lane {
 
     /// Second pass: what is ours goes to the engine, in order. True when a frame is for somebody else.
     fn execute_group(&mut self, now: Nanos, received: &Received, begin: usize) -> bool {
+        let Received { burst, fates, frames } = received;
         let mut leaving = false;
-        for (mbuf, fate) in received.burst.as_slice().iter().zip(&received.fates).skip(begin) {
-            match fate {
-                Fate::Local(frame) => self.execute(now, mbuf, frame),
-                Fate::Lent(frame) => self.execute_lent(now, mbuf, frame),
-                Fate::Group(frame) => self.deliver_group(now, mbuf, frame),
-                Fate::Mad(frame) => self.give_mad(now, mbuf, frame),
-                Fate::Away(_) | Fate::Slow => leaving = true,
-                Fate::Dropped => {}
+        for ((mbuf, fate), frame) in burst.as_slice().iter().zip(fates).zip(frames).skip(begin) {
+            match (fate, frame) {
+                (Fate::Local, Some(frame)) => self.execute(now, mbuf, frame),
+                (Fate::Lent, Some(frame)) => self.execute_lent(now, mbuf, frame),
+                (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
+                (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
+                (Fate::Away | Fate::Slow, _) => leaving = true,
+                // What has another fate has a frame, too.
+                (Fate::Dropped, _) | (_, None) => {}
             }
         }
         leaving
@@ -214,11 +262,12 @@ impl Lane {
 
     /// What is not ours leaves.
     fn send_leaving(&mut self, now: Nanos, received: &mut Received) {
-        for (mbuf, fate) in received.burst.drain().zip(received.fates.drain(..)) {
-            match fate {
-                Fate::Away(frame) => self.send_away(now, mbuf, &frame),
-                Fate::Slow => self.give_to_control(mbuf),
-                Fate::Local(_) | Fate::Lent(_) | Fate::Group(_) | Fate::Mad(_) | Fate::Dropped => {}
+        let Received { burst, fates, frames } = received;
+        for ((mbuf, fate), frame) in burst.drain().zip(fates.drain(..)).zip(frames) {
+            match (fate, frame) {
+                (Fate::Away, Some(frame)) => self.send_away(now, mbuf, frame),
+                (Fate::Slow, _) => self.give_to_control(mbuf),
+                _ => {}
             }
         }
     }
@@ -258,17 +307,14 @@ impl Lane {
     }
 }
 
-/// Parse, UDP checksum, iCRC.
-#[inline]
-fn check(mbuf: &Mbuf) -> Result<Frame, FrameError> {
-    let mut scratch = [0; HEAD_LEN];
-    let head = head(mbuf, &mut scratch);
-    let frame = with_tag(mbuf, Frame::parse(head, mbuf.pkt_len())?);
-    if mbuf.l4_checksum() != Checksum::Good {
+/// UDP checksum, iCRC.
+#[inline(always)]
+fn check(mbuf: &Mbuf, head: &[u8], frame: &Frame) -> Result<(), FrameError> {
+    // Nobody sends a checksum.
+    if frame.udp_checksum != 0 && mbuf.l4_checksum() != Checksum::Good {
         frame.verify_udp_checksum(mbuf.segments())?;
     }
-    frame.verify_icrc(head, mbuf.segments())?;
-    Ok(frame)
+    frame.verify_icrc(head, mbuf.segments())
 }
 
 /// Parses a frame that another worker has checked.

@@ -79,6 +79,9 @@ fn a_frame_is_taken_only_with_the_tag_of_its_destination() {
         (to_5, Some(0x6005), Ok(Some(5))),
         (to_5, None, Err(Drop::OtherVlan)),
         (to_5, Some(0x6006), Err(Drop::OtherVlan)),
+        // Its bytes are those of one that was taken.
+        (untagged, Some(0x6006), Err(Drop::OtherVlan)),
+        (untagged, Some(0x6005), Ok(Some(5))),
         (tagged(0, to_5), None, Err(Drop::OtherVlan)),
         (tagged(6, to_5), None, Err(Drop::OtherVlan)),
         (tagged(6, untagged), None, Err(Drop::OtherVlan)),

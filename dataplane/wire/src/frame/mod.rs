@@ -6,9 +6,11 @@
 //! [`Frame::verify_udp_checksum`]).
 
 mod error;
+mod flow;
 mod lower;
 
 pub use error::FrameError;
+pub use flow::Flow;
 
 use crate::header::{Bth, ExtHeader};
 use crate::icrc::ICRC_LEN;
@@ -94,22 +96,7 @@ impl Frame {
         let ethernet = EthernetHeader::parse(head).ok_or(FrameError::Truncated)?;
         let lower = Lower::parse(head, ethernet.len(), ethernet.ethertype, frame_len)?;
         let bth_offset = ethernet.len() + lower.network.header_len() + lower.network.udp_len();
-
-        let room = lower.transport_len.checked_sub(Bth::LEN + ICRC_LEN).ok_or(FrameError::TooShort)?;
-        let bth = head.get(bth_offset..).and_then(Bth::parse).ok_or(FrameError::Truncated)?;
-        let info = bth.opcode.info().ok_or(FrameError::UnknownOpcode)?;
-        let payload_len = room
-            .checked_sub(info.ext_len() + usize::from(bth.pad_count))
-            .ok_or(FrameError::NegativePayload)?;
-        if bth.tver != 0 {
-            return Err(FrameError::TransportVersion);
-        }
-        if bth.dest_qpn == Qpn::SMI {
-            return Err(FrameError::DestQpZero);
-        }
-        if head.len() < bth_offset + info.header_len() {
-            return Err(FrameError::Truncated);
-        }
+        let Transport { bth, info, payload_len } = Transport::parse(head, bth_offset, lower.transport_len)?;
         Ok(Frame {
             dmac: ethernet.dmac,
             smac: ethernet.smac,
@@ -125,7 +112,7 @@ impl Frame {
             bth,
             info,
             l3: ethernet.len() as u8,
-            payload_len: payload_len as u16,
+            payload_len,
         })
     }
 
@@ -235,5 +222,35 @@ impl Frame {
             }
         }
         Err(FrameError::Truncated)
+    }
+}
+
+/// What follows the layers below.
+struct Transport {
+    bth: Bth,
+    info: &'static OpcodeInfo,
+    payload_len: u16,
+}
+
+impl Transport {
+    /// Parses the BTH at `bth_offset`, of a packet that is `len` bytes long from there on.
+    #[inline(always)]
+    fn parse(head: &[u8], bth_offset: usize, len: usize) -> Result<Transport, FrameError> {
+        let room = len.checked_sub(Bth::LEN + ICRC_LEN).ok_or(FrameError::TooShort)?;
+        let bth = head.get(bth_offset..).and_then(Bth::parse).ok_or(FrameError::Truncated)?;
+        let info = bth.opcode.info().ok_or(FrameError::UnknownOpcode)?;
+        let payload_len = room
+            .checked_sub(info.ext_len() + usize::from(bth.pad_count))
+            .ok_or(FrameError::NegativePayload)?;
+        if bth.tver != 0 {
+            return Err(FrameError::TransportVersion);
+        }
+        if bth.dest_qpn == Qpn::SMI {
+            return Err(FrameError::DestQpZero);
+        }
+        if head.len() < bth_offset + info.header_len() {
+            return Err(FrameError::Truncated);
+        }
+        Ok(Transport { bth, info, payload_len: payload_len as u16 })
     }
 }

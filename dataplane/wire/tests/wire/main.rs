@@ -1,6 +1,7 @@
 //! Tests of the wire crate through its public API, one scenario per file, in one binary so that they link once.
 
 mod captures;
+mod flows;
 mod frame_bits;
 mod frame_errors;
 mod frame_padding;
