@@ -10,9 +10,10 @@ use crate::mw::MemoryWindow;
 use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
 use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
-use crate::queue::RecvQueue;
+use crate::queue::{RecvQueue, Staged};
 use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
+use std::cell::RefCell;
 use std::sync::Arc;
 use wire::{Gid, Mac, Network, Qpn, Srqn};
 
@@ -57,6 +58,8 @@ pub struct Engine<M> {
     max_qps: usize,
     sched: Scheduler,
     timers: TimerWheel,
+    /// Completions of the input, or of the burst.
+    staged: RefCell<Staged>,
     /// Packets that reached no QP, and what destroyed QPs had counted.
     counters: Counters,
 }
@@ -75,6 +78,7 @@ impl<M: Memory> Engine<M> {
             max_qps: config.max_qps,
             sched: Scheduler::new(0),
             timers: TimerWheel::new(0),
+            staged: RefCell::default(),
             counters: Counters::default(),
         }
     }
@@ -157,6 +161,8 @@ impl<M: Memory> Engine<M> {
         self.sched.remove(slot);
         self.timers.disarm(slot);
         self.free.push(slot);
+        // Where it goes, it may complete more. And nobody else may have its queue.
+        self.staged.get_mut().let_go(&self.events);
         self.qps[slot as usize].take()
     }
 
@@ -255,17 +261,32 @@ impl<M: Memory> Engine<M> {
     /// A packet that passed the parser and the iCRC: lookup, admission, responder or completer.
     pub fn on_packet(&mut self, now: Nanos, packet: &RxPacket<'_>) {
         self.deliver(now, packet.frame.bth.dest_qpn, packet);
+        self.end_burst(now);
     }
 
-    /// The same for a QP of which the packet does not speak: a member of the multicast group that it is for.
+    /// The same for a packet of a burst, whose completions are told together when [`end_burst`](Self::end_burst) is called; and for a QP
+    /// of which the packet does not speak: a member of the multicast group that it is for.
     pub fn deliver(&mut self, now: Nanos, qpn: Qpn, packet: &RxPacket<'_>) {
         let Some(slot) = self.slot_of(qpn) else {
             return self.counters.drop_packet(DropReason::UnknownQp);
         };
-        self.with_qp(now, slot, |qp, ctx| match admit(qp, ctx, packet) {
+        self.staging(now, slot, |qp, ctx| match admit(qp, ctx, packet) {
             Ok(()) => qp.on_packet(ctx, packet),
             Err(reason) => qp.counters.drop_packet(reason),
         });
+    }
+
+    /// All packets of a burst are delivered: what they have completed can be polled from now on, and who asked for that is notified.
+    pub fn end_burst(&mut self, now: Nanos) {
+        self.staged.get_mut().flush(&self.events);
+        while let Some(refused) = self.staged.get_mut().take_refused() {
+            for qpn in refused {
+                if let Some(slot) = self.slot_of(qpn) {
+                    self.staging(now, slot, |qp, ctx| qp.on_cq_full(ctx));
+                }
+            }
+            self.staged.get_mut().flush(&self.events);
+        }
     }
 
     /// A poster rang for this QP: the bell is answered, and then what was posted is looked at. A QP that is not here is gone, or
@@ -285,13 +306,20 @@ impl<M: Memory> Engine<M> {
 
     /// Sends what can be sent, in turns, until nobody has anything or the sink is full. True when the sink was full.
     pub fn poll_transmit(&mut self, now: Nanos, sink: &mut impl PacketSink) -> bool {
+        let full = self.take_turns(now, sink);
+        // Requests that are complete when they were sent.
+        self.end_burst(now);
+        full
+    }
+
+    fn take_turns(&mut self, now: Nanos, sink: &mut impl PacketSink) -> bool {
         while let Some(slot) = self.sched.front() {
-            let Some(qp) = self.qps[slot as usize].as_deref_mut() else {
+            let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
+            let Some(qp) = qps[slot as usize].as_deref_mut() else {
                 self.sched.leave();
                 continue;
             };
-            let ctx =
-                Ctx { now, memory: &self.memory, keys: &self.keys, srqs: &self.srqs, events: &self.events };
+            let ctx = Ctx { now, memory, keys, srqs, events, staged };
             let turn = loop {
                 match qp.poll_transmit(&ctx, sink) {
                     Poll::Sent(bytes) if self.sched.spend(bytes + FRAME_BYTES) => {}
@@ -357,8 +385,21 @@ impl<M: Memory> Engine<M> {
         slot: u32,
         input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R,
     ) -> Option<R> {
-        let qp = self.qps[slot as usize].as_deref_mut()?;
-        let ctx = Ctx { now, memory: &self.memory, keys: &self.keys, srqs: &self.srqs, events: &self.events };
+        let result = self.staging(now, slot, input);
+        self.end_burst(now);
+        result
+    }
+
+    /// The same, but its completions wait for [`end_burst`](Self::end_burst).
+    fn staging<R>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        input: impl FnOnce(&mut Qp, &Ctx<'_, M>) -> R,
+    ) -> Option<R> {
+        let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
+        let qp = qps[slot as usize].as_deref_mut()?;
+        let ctx = Ctx { now, memory, keys, srqs, events, staged };
         let result = input(qp, &ctx);
         self.settle(slot);
         Some(result)

@@ -461,6 +461,20 @@ impl Rig {
         self.deliver_frame(&frame);
     }
 
+    /// As [`deliver`](Self::deliver), in a burst that goes on.
+    pub fn deliver_in_burst(&mut self, packet: &Packet) {
+        let bytes = packet.frame(&self.from_peer);
+        let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");
+        let payload = Payload::contiguous(&packet.payload);
+        let qpn = frame.bth.dest_qpn;
+        self.engine.deliver(self.now, qpn, &RxPacket { frame: &frame, head: &bytes, payload });
+    }
+
+    /// The burst ends.
+    pub fn end_burst(&mut self) {
+        self.engine.end_burst(self.now);
+    }
+
     /// A frame arrives. It must be one that the parser takes.
     pub fn deliver_frame(&mut self, bytes: &[u8]) {
         let frame = Frame::parse(bytes, bytes.len()).expect("a frame that parses");

@@ -1,4 +1,7 @@
-//! A bounded queue whose items are written and read where they lie: the send queue of a queue pair.
+//! Bounded queues between posters and workers: a [`Ring`], whose items are written and read where they lie, for the requests of a queue
+//! pair, which one worker takes; and an [`Exchange`] for completions, which many add and many take.
+//!
+//! # The ring
 //!
 //! A work request is large, and most of it is room for what most requests do not have. A queue that moves its items copies all of
 //! it on the way in and on the way out; here a poster writes into a place of the ring what there is, and the taker reads it there.
@@ -22,15 +25,17 @@
 //! Whoever finds the turn taken spins: a turn is a few stores for each item. A thread that is suspended in its turn keeps other
 //! posters of the same ring waiting, never the taker.
 //!
-//! Unsafe code: access to places (`posting.rs`, `taker.rs`), and that threads may share a ring (`ring.rs`). Under Miri:
+//! Unsafe code: access to places (`posting.rs`, `taker.rs`, `exchange.rs`), and that threads may share a ring (`ring.rs`, `exchange.rs`). Under Miri:
 //! `scripts/miri.sh ring`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod exchange;
 mod posting;
 mod ring;
 mod taker;
 
+pub use exchange::Exchange;
 pub use posting::Posting;
 pub use ring::Ring;
 pub use taker::Taker;

@@ -185,6 +185,7 @@ impl Lane {
                 }
             }
         }
+        self.engine.end_burst(now);
         self.give_up_overdue(now);
         for home in 0..self.moves.rouse.len() {
             if std::mem::take(&mut self.moves.rouse[home]) {
@@ -301,6 +302,7 @@ impl Lane {
                 self.moves.held.push_back((owner, mbuf));
             }
         }
+        self.engine.end_burst(now);
     }
 
     fn give_up_overdue(&mut self, now: Nanos) {

@@ -101,6 +101,7 @@ impl Lane {
             received.burst.clear();
             received.fates.clear();
         }
+        self.engine.end_burst(now);
     }
 
     /// First pass: parse, iCRC, addresses, and where the QP is, for the next frames that have no fate.

@@ -3,22 +3,27 @@
 use super::flight::Wqe;
 use super::{Ctx, Qp, QpState, QpType, flush};
 use crate::counters::Counter;
-use crate::event::{EventKind, EventSource};
+use crate::event::EventKind;
 use crate::memory::Memory;
 use crate::queue::CompletionQueue;
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use crate::wr::{SendFlags, SendOp};
+use std::sync::Arc;
 
 impl Qp {
     /// Gives a completion to the send CQ. A full CQ breaks it (event CQ_ERR) and the QP goes to ERROR.
     pub(crate) fn push_send_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::ReqCqeError, Counter::ReqCqeFlushError);
-        if !push(ctx, &self.send_cq, cqe) {
+        let pushed = push(ctx, &self.send_cq, cqe);
+        // Lent for this line only: what follows may complete more.
+        let refused = u32::from(!pushed) + ctx.staged.borrow_mut().flush_for(self.qpn, ctx.events);
+        for _ in 0..refused {
             self.on_cq_full(ctx);
         }
     }
 
-    /// Gives a completion to the receive CQ, of an XRC target to that of the SRQ, with the same rule.
+    /// Gives a completion to the receive CQ, of an XRC target to that of the SRQ, with the same rule; but those of a burst get there
+    /// together, when it ends, and only then it is seen whether there is room.
     pub(crate) fn push_recv_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::RespCqeError, Counter::RespCqeFlushError);
         let pushed = match self.qp_type {
@@ -35,7 +40,8 @@ impl Qp {
         }
     }
 
-    fn on_cq_full<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
+    /// A completion of it found no room.
+    pub(crate) fn on_cq_full<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
         self.counters.count(Counter::CqOverflow);
         // Does nothing when the completion that did not fit was itself part of a flush.
         flush::enter_error(self, ctx);
@@ -68,14 +74,10 @@ fn count_status(qp: &mut Qp, status: WcStatus, error: Counter, flush: Counter) {
     }
 }
 
-/// False when there was no room. The first time that happens is told by an event.
-fn push<M>(ctx: &Ctx<'_, M>, cq: &CompletionQueue, cqe: Cqe) -> bool {
-    let broken_before = cq.is_overflowed();
-    let pushed = cq.push(cqe).is_ok();
-    if !pushed && !broken_before {
-        ctx.events.raise(EventKind::CqErr, EventSource::Cq(cq.id()));
-    }
-    pushed
+/// False when there is no room. It may turn out later that there is none ([`Staged`](crate::queue::Staged)).
+#[inline]
+fn push<M>(ctx: &Ctx<'_, M>, cq: &Arc<CompletionQueue>, cqe: Cqe) -> bool {
+    ctx.staged.borrow_mut().add(cq, cqe, ctx.events)
 }
 
 /// The oldest `count` requests are done. Their places are free before anybody can see their completions, or a
@@ -85,36 +87,27 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
         return;
     }
     qp.sq.release(count);
-    let broken_before = qp.send_cq.is_overflowed();
-    let overflowed = pop_and_tell(qp, count);
-    if overflowed > 0 && !broken_before {
-        ctx.events.raise(EventKind::CqErr, EventSource::Cq(qp.send_cq.id()));
-    }
+    let overflowed = pop_and_tell(qp, ctx, count);
     // Only now: the flush that follows must not find requests which are done.
     for _ in 0..overflowed {
         qp.on_cq_full(ctx);
     }
 }
 
-/// Completions of the oldest `count` requests, all at once: whoever polls finds them together, and what threads have to agree on is
-/// agreed on once. How many of them found no room.
-fn pop_and_tell(qp: &mut Qp, count: u32) -> u32 {
+/// Completions of the oldest `count` requests. How many of them found no room.
+fn pop_and_tell<M>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> u32 {
     let Qp { req, send_cq, qpn, sq_sig_all, .. } = qp;
     let mut overflowed = 0;
-    let mut completing = None;
     for _ in 0..count {
         let wqe = req.pop();
         if *sq_sig_all || wqe.flags.contains(SendFlags::SIGNALED) {
-            let pushed = completing.get_or_insert_with(|| send_cq.complete()).push(success(wqe, *qpn));
-            overflowed += u32::from(pushed.is_err());
+            overflowed += u32::from(!push(ctx, send_cq, success(wqe, *qpn)));
         }
         // Lets go of an address handle or a region.
         wqe.op = SendOp::Send;
     }
-    if let Some(completing) = completing {
-        completing.finish();
-    }
-    overflowed
+    // At once: what the QP does next depends on it.
+    overflowed + ctx.staged.borrow_mut().flush_for(*qpn, ctx.events)
 }
 
 fn success(wqe: &Wqe, qpn: wire::Qpn) -> Cqe {

@@ -37,11 +37,12 @@ use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, PdId};
 use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
-use crate::queue::{CompletionQueue, Posted, QpShared, RecvQueue};
+use crate::queue::{CompletionQueue, Posted, QpShared, RecvQueue, Staged};
 use crate::wr::RecvWr;
 use requester::Requester;
 use responder::Responder;
 use ring::Taker;
+use std::cell::RefCell;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
@@ -75,6 +76,8 @@ pub(crate) struct Ctx<'a, M> {
     pub keys: &'a MrTable,
     pub srqs: &'a SrqTable,
     pub events: &'a EventQueue,
+    /// Completions that are told together.
+    pub staged: &'a RefCell<Staged>,
 }
 
 /// The connection of an RC or UC QP.

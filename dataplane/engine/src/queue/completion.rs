@@ -1,7 +1,7 @@
 //! The completion queue.
 
 use crate::status::Cqe;
-use crossbeam_queue::ArrayQueue;
+use ring::Exchange;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -23,7 +23,7 @@ pub struct CqFull;
 /// A completion queue: any number of QPs complete into it, any number of threads poll it.
 pub struct CompletionQueue {
     id: u32,
-    ring: ArrayQueue<Cqe>,
+    ring: Exchange<Cqe>,
     overflowed: AtomicBool,
     armed: AtomicU8,
     notify: Box<dyn Fn() + Send + Sync>,
@@ -41,7 +41,7 @@ impl CompletionQueue {
     pub fn new(id: u32, capacity: usize, notify: impl Fn() + Send + Sync + 'static) -> Self {
         CompletionQueue {
             id,
-            ring: ArrayQueue::new(capacity.max(1)),
+            ring: Exchange::new(capacity),
             overflowed: AtomicBool::new(false),
             armed: AtomicU8::new(0),
             notify: Box::new(notify),
@@ -56,16 +56,22 @@ impl CompletionQueue {
     /// Takes the oldest completion.
     #[inline]
     pub fn poll(&self) -> Option<Cqe> {
-        // Most polls find nothing, and two loads see that; a pop of an empty ring costs a fence.
-        if self.ring.is_empty() { None } else { self.ring.pop() }
+        let mut oldest = None;
+        self.ring.take(1, |cqe| oldest = Some(cqe));
+        oldest
     }
 
     /// Moves up to `most` completions, the oldest first, to the end of `into`, and returns how many.
     #[inline]
     pub fn poll_into(&self, into: &mut Vec<Cqe>, most: usize) -> usize {
-        let before = into.len();
-        into.extend(std::iter::from_fn(|| self.poll()).take(most));
-        into.len() - before
+        let mut taken = 0;
+        while taken < most {
+            match self.ring.take(most - taken, |cqe| into.push(cqe)) {
+                0 => break,
+                count => taken += count,
+            }
+        }
+        taken
     }
 
     /// Completions waiting.
@@ -98,55 +104,41 @@ impl CompletionQueue {
 
     /// Adds a completion (the engine's side).
     pub fn push(&self, cqe: Cqe) -> Result<(), CqFull> {
-        let mut completing = self.complete();
-        let pushed = completing.push(cqe);
-        completing.finish();
+        if self.push_all(&[cqe]) == 1 { Ok(()) } else { Err(CqFull) }
+    }
+
+    /// Adds completions, as far as there is room, and notifies if somebody has asked for that; returns how many. What threads have to
+    /// agree on for that is agreed on once.
+    pub fn push_all(&self, cqes: &[Cqe]) -> usize {
+        let mut pushed = 0;
+        while let Some(rest) = cqes.get(pushed..).filter(|rest| !rest.is_empty()) {
+            match self.ring.add(rest) {
+                0 => {
+                    self.overflowed.store(true, Ordering::Relaxed);
+                    break;
+                }
+                count => pushed += count,
+            }
+        }
+        if pushed > 0 {
+            self.tell(&cqes[..pushed]);
+        }
         pushed
     }
 
-    /// Adds several, which notify together when they are [finished](Completing::finish): what threads have to agree on for that is
-    /// agreed on once.
+    /// Notifies of these, which can be polled by now.
     #[inline]
-    pub fn complete(&self) -> Completing<'_> {
-        Completing { queue: self, any: false, rouses: false }
-    }
-}
-
-/// Completions that are being added.
-#[derive(Debug)]
-#[must_use = "nobody is notified before they are finished"]
-pub struct Completing<'a> {
-    queue: &'a CompletionQueue,
-    any: bool,
-    /// One of them is such as a solicited arming waits for.
-    rouses: bool,
-}
-
-impl Completing<'_> {
-    /// Adds one. It can be polled from now on.
-    #[inline]
-    pub fn push(&mut self, cqe: Cqe) -> Result<(), CqFull> {
-        if self.queue.ring.push(cqe).is_err() {
-            self.queue.overflowed.store(true, Ordering::Relaxed);
-            return Err(CqFull);
-        }
-        self.any = true;
-        self.rouses |= cqe.solicited || !cqe.is_success();
-        Ok(())
-    }
-
-    /// Notifies, if there are any and somebody has asked for that.
-    #[inline]
-    pub fn finish(self) {
-        if !self.any {
+    fn tell(&self, cqes: &[Cqe]) {
+        // The completions and this load must not swap, or an arming in between sleeps through them.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        let armed = self.armed.load(Ordering::Relaxed);
+        if armed == 0 {
             return;
         }
-        // The pushes before and this load must not swap, or an arming in between sleeps through the completions.
-        std::sync::atomic::fence(Ordering::SeqCst);
-        let armed = self.queue.armed.load(Ordering::Relaxed);
-        let wanted = armed == Arm::Any as u8 || (armed == Arm::Solicited as u8 && self.rouses);
-        if wanted && self.queue.armed.swap(0, Ordering::SeqCst) != 0 {
-            (self.queue.notify)();
+        let rouses = || cqes.iter().any(|cqe| cqe.solicited || !cqe.is_success());
+        let wanted = armed == Arm::Any as u8 || rouses();
+        if wanted && self.armed.swap(0, Ordering::SeqCst) != 0 {
+            (self.notify)();
         }
     }
 }

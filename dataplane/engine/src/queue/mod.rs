@@ -5,9 +5,11 @@ mod level;
 mod list;
 mod receive;
 mod send;
+mod staged;
 
-pub use completion::{Arm, Completing, CompletionQueue, CqFull};
+pub use completion::{Arm, CompletionQueue, CqFull};
 pub use list::{RecvList, SendList};
 pub use receive::{RecvQueue, XrcdId};
 pub use send::{PostError, QpShared, SendQueue};
 pub(crate) use send::{Posted, discard};
+pub(crate) use staged::Staged;

@@ -133,7 +133,7 @@ impl RecvQueue {
     }
 
     /// Where the receives of an XRC SRQ complete.
-    pub(crate) fn completions(&self) -> Option<&CompletionQueue> {
+    pub(crate) fn completions(&self) -> Option<&Arc<CompletionQueue>> {
         Some(&self.as_xrc()?.cq)
     }
 

@@ -61,6 +61,27 @@ fn one_arming_gives_one_notification() {
     assert_eq!(notified.load(Ordering::SeqCst), 2);
 }
 
+#[test]
+fn several_at_once_notify_once_and_only_of_what_fits() {
+    let (queue, notified) = counting(3);
+    queue.arm(Arm::Any);
+    assert_eq!(queue.push_all(&[cqe(1), cqe(2)]), 2);
+    assert_eq!(notified.load(Ordering::SeqCst), 1);
+    assert!(!queue.is_overflowed());
+    queue.arm(Arm::Any);
+    assert_eq!(queue.push_all(&[]), 0);
+    assert_eq!(notified.load(Ordering::SeqCst), 1, "of nothing");
+    assert_eq!(queue.push_all(&[cqe(3), cqe(4)]), 1);
+    assert_eq!((notified.load(Ordering::SeqCst), queue.is_overflowed()), (2, true));
+    queue.arm(Arm::Any);
+    assert_eq!(queue.push_all(&[cqe(5)]), 0);
+    assert_eq!(notified.load(Ordering::SeqCst), 2, "nothing came");
+    let mut polled = vec![cqe(0)];
+    assert_eq!((queue.poll_into(&mut polled, 2), queue.poll_into(&mut polled, 9)), (2, 1));
+    let ids: Vec<u64> = polled.iter().map(|cqe| cqe.wr_id).collect();
+    assert_eq!(ids, [0, 1, 2, 3]);
+}
+
 /// rocev2 facts: an armed "solicited only" CQ fires for a receive with SE, or for any completion in error.
 #[test]
 fn solicited_arming_waits_for_solicited_completions_and_errors() {
@@ -75,6 +96,9 @@ fn solicited_arming_waits_for_solicited_completions_and_errors() {
         assert_eq!(notified.load(Ordering::SeqCst), 1);
         queue.push(rousing).unwrap();
         assert_eq!(notified.load(Ordering::SeqCst), 1, "armed once");
+        queue.arm(Arm::Solicited);
+        queue.push_all(&[cqe(1), rousing, cqe(4)]);
+        assert_eq!(notified.load(Ordering::SeqCst), 2, "by one of several");
     }
 }
 

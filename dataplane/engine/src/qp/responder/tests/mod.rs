@@ -5,6 +5,7 @@ mod admission;
 mod any_packet;
 mod atomic;
 mod atomic_write;
+mod bursts;
 mod drops;
 mod duplicates;
 mod faults;
