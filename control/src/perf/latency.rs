@@ -135,13 +135,14 @@ impl Latency<'_> {
         let answers = self.arrived();
         loop {
             drive.poll();
-            self.take_completions(drive.now())?;
+            // Once a turn: the answer is seen half a turn late on average, and a clock takes its part of that.
+            let now = drive.now();
+            self.take_completions(now)?;
             if self.came(answers) {
                 drive.worked();
                 self.note_seen();
                 return Ok(Wait::Came);
             }
-            let now = drive.now();
             if watch.is_due(now) {
                 watch.look(now, self.sender.completed())?;
                 if self.is_client && watch.is_stopped() {

@@ -95,7 +95,9 @@ mod x86 {
                 2..=3 => ends::<2>(from, to, len, move2),
                 4..=7 => ends::<4>(from, to, len, move4),
                 8..=15 => ends::<8>(from, to, len, move8),
-                16..STRING_FROM => sixteens(from, to, len),
+                16..=32 => ends::<16>(from, to, len, move16),
+                33..=64 => ends::<32>(from, to, len, move32),
+                65..STRING_FROM => sixteens(from, to, len),
                 _ => string(from, to, len),
             }
         }
@@ -104,16 +106,22 @@ mod x86 {
     /// See [`super::copy_in`]. The processor keeps stores in order, those of a string instruction before all later ones.
     #[inline]
     pub unsafe fn copy_tail_last(from: *const u8, to: *mut u8, len: usize) {
-        let (tail, unit): (usize, Move) = match len {
-            0 => return,
+        match len {
+            0 => {}
             // Programs poll either a byte or an aligned word.
-            8.. if to.addr().wrapping_add(len).is_multiple_of(8) => (8, move8),
-            _ => (1, move1),
-        };
-        // SAFETY: `tail <= len`.
-        unsafe { copy(from, to, len - tail) };
-        // SAFETY: the last `tail` bytes lie within `len`.
-        unsafe { unit(from.add(len - tail), to.add(len - tail)) };
+            8.. if to.addr().wrapping_add(len).is_multiple_of(8) => {
+                // SAFETY: `8 <= len`.
+                unsafe { copy(from, to, len - 8) };
+                // SAFETY: the last 8 bytes lie within `len`.
+                unsafe { move8(from.add(len - 8), to.add(len - 8)) };
+            }
+            _ => {
+                // SAFETY: `1 <= len`.
+                unsafe { copy(from, to, len - 1) };
+                // SAFETY: the last byte lies within `len`.
+                unsafe { move1(from.add(len - 1), to.add(len - 1)) };
+            }
+        }
     }
 
     type Move = unsafe fn(*const u8, *mut u8);
@@ -124,6 +132,14 @@ mod x86 {
         unsafe { unit(from, to) };
         // SAFETY: as above.
         unsafe { unit(from.add(len - N), to.add(len - N)) };
+    }
+
+    #[inline(always)]
+    unsafe fn move32(from: *const u8, to: *mut u8) {
+        // SAFETY: the caller gives 32 bytes to read and to write.
+        unsafe { move16(from, to) };
+        // SAFETY: as above.
+        unsafe { move16(from.add(16), to.add(16)) };
     }
 
     #[inline(always)]
