@@ -97,7 +97,7 @@ fn generate(flags: &[String], bindings: &Path, wrappers: &Path) {
         .allowlist_var("SHIM_.*|RTE_MAX_ETHPORTS|RTE_ETH_NAME_MAX_LEN")
         .allowlist_var("RTE_PKTMBUF_HEADROOM|RTE_MAX_LCORE|RTE_MEMPOOL_CACHE_MAX_SIZE")
         .allowlist_var("RING_F_(SP_ENQ|SC_DEQ|EXACT_SZ)|SOCKET_ID_ANY")
-        .allowlist_type("rte_eth_xstat|rte_eth_xstat_name")
+        .allowlist_type("rte_eth_xstat|rte_eth_xstat_name|shim_loan")
         .opaque_type("rte_mbuf|rte_mempool|rte_ring|rte_device|_IO_FILE")
         .blocklist_type("rte_mbuf__bindgen_ty.*|_IO_(marker|codecvt|wide_data|lock_t)")
         .derive_default(true)

@@ -21,15 +21,12 @@
 
 use crate::lane::Lane;
 use dpdk::lend::{LEND_ROOM, LentParts, Returns};
-use dpdk::{Mbuf, MbufBurst, Mempool};
+use dpdk::{Mbuf, Mempool, Reserve};
 use engine::{Nanos, Payload, RegionGone, RxPacket, Span};
 use memory::{HostMemory, Lender};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use wire::{ExtKind, Frame, FrameError, Icrc, Operation};
-
-/// Small buffers that are taken from their pool at a time.
-const BUFFERS: usize = 32;
 
 /// Bytes that a buffer of [`Lending`] holds at least: all headers of a frame.
 pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
@@ -39,8 +36,7 @@ const _: () = assert!(LENDING_ROOM >= LEND_ROOM, "a buffer can stand for lent by
 /// What packets without a copy are made of.
 #[derive(Debug)]
 pub(crate) struct Lending {
-    pool: Arc<Mempool>,
-    fresh: MbufBurst<BUFFERS>,
+    fresh: Reserve,
     lenders: [Account; 2],
     /// The one that lends.
     current: usize,
@@ -64,37 +60,24 @@ pub(crate) struct Parts {
     pub rest: Option<(Mbuf, Mbuf)>,
 }
 
-/// Buffers that are on their way from the cache of the core that freed them while one is written.
-const AHEAD: usize = 4;
-
 impl Lending {
     /// Buffers of `pool` have [`LENDING_ROOM`] bytes.
     /// `in_one` is for ports that [pass packets on](dpdk::TxQueue::passes_on).
     pub fn new(pool: Arc<Mempool>, memory: &HostMemory, in_one: bool) -> Lending {
         let account =
             || Account { lender: Lender::new(memory), lent: 0, returns: ManuallyDrop::new(Arc::default()) };
-        Lending { pool, fresh: MbufBurst::new(), lenders: [account(), account()], current: 0, in_one }
+        let fresh = if in_one { Reserve::beginning_at(pool, LEND_ROOM) } else { Reserve::new(pool) };
+        Lending { fresh, lenders: [account(), account()], current: 0, in_one }
     }
 
     /// Buffers for a packet; `None` when the pool has not so many.
     #[inline]
     pub fn parts(&mut self) -> Option<Parts> {
-        let needed = if self.in_one { 1 } else { 3 };
-        if self.fresh.len() < needed {
-            let room = self.fresh.room();
-            self.pool.alloc_bulk(&mut self.fresh, room);
-        }
-        if self.fresh.len() < needed {
-            return None;
-        }
-        if let Some(later) = self.fresh.len().checked_sub(AHEAD * needed + 1) {
-            self.fresh.as_slice()[later].prefetch_whole();
-        }
-        let mut head = self.fresh.pop()?;
+        let head = self.fresh.take()?;
         if self.in_one {
-            return head.begin_at(LEND_ROOM).then_some(Parts { head, rest: None });
+            return Some(Parts { head, rest: None });
         }
-        Some(Parts { head, rest: Some((self.fresh.pop()?, self.fresh.pop()?)) })
+        Some(Parts { head, rest: Some((self.fresh.take()?, self.fresh.take()?)) })
     }
 
     /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the
@@ -108,7 +91,14 @@ impl Lending {
         // SAFETY: the bytes stay readable until the account is settled, which is when as many came back as it has lent, this
         // one among them, or for good. `returns` stays as long (`Drop`). The packet goes to the port's transmit queue as it
         // is: lanes that look into what they send (impairments, loop-back, groups) do not lend.
-        let body = unsafe { body.lend_around(head, start, len, &account.returns) }.ok_or(RegionGone)?;
+        let body = unsafe {
+            if self.in_one {
+                body.lend_around(head, start, len, &account.returns)
+            } else {
+                body.lend(start, len, &account.returns)
+            }
+        };
+        let body = body.ok_or(RegionGone)?;
         account.lent += 1;
         Ok(body)
     }

@@ -2,7 +2,8 @@
 //!
 //! The first pass over a group looks only at frames and asks for their QPs, so that the lines of many are on their way from
 //! memory before the second pass needs the first. It reads every byte for the iCRC, and the second pass copies them: so a
-//! group is no longer than what the first cache keeps in between. Lent payloads are read in the second pass only (`lend.rs`).
+//! group is no longer than what the first cache keeps in between. Lent payloads are read in the second pass only (`lend.rs`), but they,
+//! too, drive out of the first cache what the first pass has seen of the frames behind them.
 
 use crate::counters::Drop;
 use crate::lane::Lane;
@@ -124,7 +125,7 @@ impl Lane {
             } else {
                 self.whole_fate(mbuf, place, origin)
             };
-            bytes += if fate == Fate::Lent { 0 } else { len };
+            bytes += len;
             fates.push(fate);
             if bytes >= GROUP_BYTES {
                 break;

@@ -39,15 +39,14 @@ impl PacketSink for BurstSink<'_> {
             && let Some(span) = worth_lending(packet)
             && let Some(mbuf) = self.seal_lent(packet, span)?
         {
-            let _ = self.outgoing.burst.push(mbuf);
+            self.outgoing.push(mbuf);
             return Ok(());
         }
         let Some(mut mbuf) = self.fresh_buffer() else { return Err(SinkError::Full) };
         // The buffer goes home by its drop when this fails, which ends a request, so it is rare.
         let Written { begin, icrc } = write(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf)?;
         if way == Way::Wire && mbuf.pkt_len() <= SEALED_LATER {
-            let Outgoing { unsealed, burst, .. } = &mut *self.outgoing;
-            unsealed.add(burst, mbuf, begin, icrc);
+            self.outgoing.push_unsealed(mbuf, begin, icrc);
         } else {
             seal(&mut mbuf, begin, icrc);
             self.send(way, mbuf);
@@ -106,7 +105,7 @@ impl BurstSink<'_> {
                 None => self.traffic.no_buffer += 1,
             }
         }
-        let _ = self.outgoing.burst.push(mbuf);
+        self.outgoing.push(mbuf);
     }
 
     /// An empty buffer, or `None` (counted) when the pool has none: the packet is offered again at the next poll.

@@ -23,7 +23,7 @@ impl Lane {
         while !injected.is_empty() && !self.outgoing.burst.is_full() {
             let Some(mbuf) = injected.pop() else { break };
             // There is room, as just seen.
-            let _ = self.outgoing.burst.push(mbuf);
+            self.outgoing.push(mbuf);
         }
     }
 }

@@ -5,10 +5,11 @@ use crate::lend::Lending;
 use crate::loopback::Loopback;
 use crate::seal::Unsealed;
 use crate::sink::BurstSink;
-use dpdk::{MbufBurst, Mempool, Reserve};
+use dpdk::{Mbuf, MbufBurst, Mempool, Reserve};
 use engine::Nanos;
 use memory::HostMemory;
 use std::sync::Arc;
+use wire::Icrc;
 
 /// Frames of one transmit burst.
 pub(crate) const TX_BURST: usize = 32;
@@ -23,6 +24,9 @@ const FLUSH_TRIES: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub burst: MbufBurst<TX_BURST>,
+    /// Bytes of the burst: counted as it grows, while its frames are in the first cache. Not used where an impairment plan changes what
+    /// is sent.
+    pub bytes: usize,
     /// The one of the burst that lacks its iCRC.
     pub unsealed: Unsealed,
     /// Sealed packets to ourselves.
@@ -46,11 +50,26 @@ impl Outgoing {
     ) -> Outgoing {
         let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), Reserve::new(Arc::clone(&pool)));
         let lending = lending.map(|pool| Lending::new(pool, &memory, in_one));
-        Outgoing { burst, unsealed: Unsealed::default(), looped, fresh, pool, memory, lending, ip_id: 0 }
+        let unsealed = Unsealed::default();
+        Outgoing { burst, bytes: 0, unsealed, looped, fresh, pool, memory, lending, ip_id: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
         self.burst.is_empty() && self.looped.is_empty()
+    }
+
+    /// Adds a frame to the burst, which has room.
+    #[inline]
+    pub fn push(&mut self, frame: Mbuf) {
+        self.bytes += frame.pkt_len();
+        let _ = self.burst.push(frame);
+    }
+
+    /// The same for one that lacks its iCRC: see [`Unsealed::add`].
+    #[inline]
+    pub fn push_unsealed(&mut self, frame: Mbuf, begin: usize, icrc: Icrc) {
+        self.bytes += frame.pkt_len();
+        self.unsealed.add(&mut self.burst, frame, begin, icrc);
     }
 }
 
@@ -96,19 +115,23 @@ impl Lane {
 
     /// Gives the burst to the port. True when it took everything.
     fn flush_burst(&mut self, now: Nanos, sent: &mut bool) -> bool {
-        self.outgoing.unsealed.seal(&mut self.outgoing.burst);
-        let burst = match &mut self.impaired {
-            None => &mut self.outgoing.burst,
-            Some(impaired) => impaired.next_burst(now, &mut self.outgoing.burst),
+        let Outgoing { unsealed, burst, bytes, .. } = &mut self.outgoing;
+        unsealed.seal(burst);
+        let (burst, before) = match &mut self.impaired {
+            None => (burst, *bytes),
+            Some(impaired) => {
+                let burst = impaired.next_burst(now, burst);
+                let before = bytes_of(burst);
+                (burst, before)
+            }
         };
-        let bytes = |burst: &MbufBurst<TX_BURST>| {
-            burst.as_slice().iter().map(|mbuf| mbuf.pkt_len() as u64).sum::<u64>()
-        };
-        let before = bytes(burst);
+        debug_assert_eq!(before, bytes_of(burst));
         let count = self.tx.burst(burst);
+        // What was not taken, seldom anything.
+        *bytes = bytes_of(burst);
         let traffic = &mut self.counters.traffic;
         traffic.tx_frames += count as u64;
-        traffic.tx_bytes += before - bytes(burst);
+        traffic.tx_bytes += (before - *bytes) as u64;
         *sent |= count != 0;
         if burst.is_empty() {
             return true;
@@ -116,4 +139,8 @@ impl Lane {
         traffic.tx_full += 1;
         false
     }
+}
+
+fn bytes_of(burst: &MbufBurst<TX_BURST>) -> usize {
+    burst.as_slice().iter().map(Mbuf::pkt_len).sum()
 }

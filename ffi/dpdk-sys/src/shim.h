@@ -31,6 +31,7 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
@@ -62,6 +63,16 @@ static const uint64_t SHIM_MBUF_EXTERNAL = RTE_MBUF_F_EXTERNAL;
 enum {
 	SHIM_LEND_ROOM = sizeof(struct rte_mbuf_ext_shared_info),
 	SHIM_LEND_CALLBACK = offsetof(struct rte_mbuf_ext_shared_info, free_cb),
+};
+
+/* What a packet that is lent in one buffer has at the beginning of that. */
+struct shim_loan {
+	void *start;
+	/* Grows by one when the packet is freed. */
+	uint64_t *returns;
+	uint16_t len;
+	/* How much of the buffer's own data goes before the lent bytes; the rest is behind them. */
+	uint16_t head;
 };
 
 /* Flags of a received mbuf. */
@@ -141,15 +152,18 @@ shim_lend(struct rte_mbuf *mbuf, void *start, uint16_t len, rte_mbuf_extbuf_free
 
 /*
  * Frees packets. One that is a single buffer of its own with one reference, as received ones mostly are, goes back to its pool
- * without a look at the second line of its description, where the next segment is named: there is none.
+ * without a look at the second line of its description, where the next segment is named: there is none. Nor is anything written to it,
+ * so that its lines need not come back from this core when it is used again. Packets with the flag lent have a struct shim_loan;
+ * their returns are counted together, after all reads of what was lent.
  */
 static inline void
-shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count)
+shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count, uint64_t lent)
 {
 	enum { MOST = 64 };
 	void *home[MOST];
 	struct rte_mempool *pool = NULL;
-	unsigned int at, kept = 0;
+	uint64_t *returns = NULL;
+	unsigned int at, kept = 0, returned = 0;
 
 	for (at = 0; at < count; at++) {
 		struct rte_mbuf *mbuf = mbufs[at];
@@ -157,6 +171,16 @@ shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count)
 		if (mbuf->nb_segs != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) {
 			rte_pktmbuf_free(mbuf);
 			continue;
+		}
+		if (mbuf->ol_flags & lent) {
+			const struct shim_loan *loan = mbuf->buf_addr;
+
+			if (returned != 0 && loan->returns != returns) {
+				__atomic_fetch_add(returns, returned, __ATOMIC_RELEASE);
+				returned = 0;
+			}
+			returns = loan->returns;
+			returned++;
 		}
 		if (kept == MOST || (kept != 0 && mbuf->pool != pool)) {
 			rte_mempool_put_bulk(pool, home, kept);
@@ -167,6 +191,20 @@ shim_free_bulk(struct rte_mbuf **mbufs, unsigned int count)
 	}
 	if (kept != 0)
 		rte_mempool_put_bulk(pool, home, kept);
+	if (returned != 0)
+		__atomic_fetch_add(returns, returned, __ATOMIC_RELEASE);
+}
+
+/* A flag of mbufs that nobody else uses, or 0 if none is left. Asked for by the same name, it is the same. */
+static inline uint64_t
+shim_own_flag(const char *name)
+{
+	struct rte_mbuf_dynflag wanted = {0};
+	int bit;
+
+	snprintf(wanted.name, sizeof(wanted.name), "%s", name);
+	bit = rte_mbuf_dynflag_register(&wanted);
+	return bit < 0 ? 0 : UINT64_C(1) << bit;
 }
 
 /* A copy of bytes that others may be writing. */

@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 use dpdk_sys::rte_mbuf;
 
+use crate::lend;
 use crate::mbuf::Mbuf;
 
 /// Up to `N` packets in order. The default suits one receive burst; dropping it frees what it holds in bulk.
@@ -87,7 +88,7 @@ impl<const N: usize> MbufBurst<N> {
         // Only now: the array is borrowed as a whole by what comes before, which would end an earlier pointer's right to it.
         let packets = self.as_raw();
         // SAFETY: `packets` are `count` mbufs that the burst owned and has just given up.
-        unsafe { dpdk_sys::shim_free_bulk(packets, count as u32) };
+        unsafe { dpdk_sys::shim_free_bulk(packets, count as u32, lend::in_one_flag()) };
     }
 
     /// Appends up to `N` packets that `receive(slots, room)` writes, and returns how many it said it wrote.

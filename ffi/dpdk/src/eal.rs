@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::errno::Errno;
+use crate::lend;
 use crate::log;
 use crate::mempool::PoolMemory;
 use crate::port::{PortId, raw};
@@ -97,6 +98,7 @@ impl Eal {
             let no_hugepages = memory == Memory::Hugepages && hugepages.free_bytes() == 0;
             return Err(EalError::from_init(errno, log::said(), no_hugepages));
         }
+        lend::ask_for_flag();
         let eal = Eal(Arc::new(Inner {
             ports: Mutex::default(),
             pool_memory: PoolMemory::new(own_pool_bytes(memory, &config.pci)),

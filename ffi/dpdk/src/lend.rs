@@ -2,8 +2,9 @@
 //!
 //! A driver that copies frames (to the kernel, into shared memory) reads lent bytes while it takes a packet. `net_ring`
 //! passes the packet on as it is, so that one buffer can be all of it, with what goes before and behind the lent bytes in its own
-//! room. There [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver, as a NIC would; who can read lent
-//! bytes asks for packets [as sent](crate::RxQueue::burst_as_sent).
+//! room. Such a packet is marked by a flag, and otherwise a buffer as any other, which whoever frees it does not write: three cache lines
+//! go to the other core and none comes back. There [`RxQueue::burst`](crate::RxQueue::burst) copies it into a buffer of the receiver, as
+//! a NIC would; who can read lent bytes asks for packets [as sent](crate::RxQueue::burst_as_sent).
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::burst::MbufBurst;
 use crate::mbuf::{Mbuf, Segment};
 use crate::mempool::Mempool;
+use dpdk_sys::shim_loan as Loan;
 
 /// How many lent pieces came back. On a cache line of its own: the threads that free packets write it.
 #[derive(Debug, Default)]
@@ -41,43 +43,28 @@ fn callback() -> dpdk_sys::rte_mbuf_extbuf_free_callback_t {
     Some(returned)
 }
 
-/// Begin of a buffer that stands for lent bytes: DPDK's description of what lies elsewhere, and what there is around it.
-///
-/// | bytes | |
-/// | --- | --- |
-/// | [`SHARED`] | DPDK's, with [`callback`] |
-/// | 2 × 2 | lengths of what goes before and behind the lent bytes, which lies in this buffer |
-/// | 2 | where in the buffer that begins |
-const SHARED: usize = dpdk_sys::SHIM_LEND_ROOM as usize;
+/// The flag of packets that are lent in one buffer; 0 where DPDK had none left, and before it was started.
+static IN_ONE: AtomicU64 = AtomicU64::new(0);
 
-/// The room that an empty buffer needs to stand for lent bytes, at its beginning.
-pub const LEND_ROOM: u16 = (SHARED as u16 + 6).next_multiple_of(8);
-
-/// What there is in a buffer around the lent bytes.
-#[derive(Clone, Copy)]
-struct Around {
-    head: u16,
-    tail: u16,
-    begin: u16,
+/// Asks DPDK for [`IN_ONE`], once it is started.
+pub(crate) fn ask_for_flag() {
+    // SAFETY: EAL is started, and the name is a C string.
+    let flag = unsafe { dpdk_sys::shim_own_flag(c"rockhopper_lent".as_ptr()) };
+    IN_ONE.store(flag, Ordering::Relaxed);
 }
 
-impl Around {
-    /// # Safety
-    /// `own` is the beginning of a buffer that has [`LEND_ROOM`] bytes, and is ours to write.
-    unsafe fn store(self, own: *mut u8) {
-        // SAFETY: six bytes from there lie in the room; the buffer is aligned to more than two, and so is `SHARED`.
-        unsafe { own.add(SHARED).cast::<[u16; 3]>().write([self.head, self.tail, self.begin]) };
-    }
-
-    /// # Safety
-    /// `own` is the beginning of a buffer where [`store`](Self::store) has put one, and ours to read.
-    #[inline]
-    unsafe fn load(own: *const u8) -> Around {
-        // SAFETY: as in `store`.
-        let [head, tail, begin] = unsafe { own.add(SHARED).cast::<[u16; 3]>().read() };
-        Around { head, tail, begin }
-    }
+/// The flag, which is never another once it is not 0.
+#[inline(always)]
+pub(crate) fn in_one_flag() -> u64 {
+    IN_ONE.load(Ordering::Relaxed)
 }
+
+/// The room that an empty buffer needs to stand for lent bytes, at its beginning: for a chain DPDK's description of what lies
+/// elsewhere, with [`callback`], for a packet in one buffer our own.
+pub const LEND_ROOM: u16 = {
+    let (chained, in_one) = (dpdk_sys::SHIM_LEND_ROOM as usize, size_of::<Loan>());
+    (if chained > in_one { chained } else { in_one }).next_multiple_of(8) as u16
+};
 
 /// A packet that points to lent bytes, by its parts.
 #[derive(Clone, Copy, Debug)]
@@ -105,13 +92,21 @@ impl Mbuf {
         if self.pkt_len() != 0 {
             return None;
         }
-        // SAFETY: the caller's promises.
-        unsafe { self.lend_around(0, start, len, returns) }
+        if self.nb_segs() != 1 || self.headroom() + self.tailroom() < usize::from(LEND_ROOM) {
+            return None;
+        }
+        let opaque = std::ptr::from_ref(returns).cast_mut().cast();
+        // SAFETY: the buffer is ours, direct (pools hand out no others), and has the room, just checked. The bytes and
+        // `returns` outlive it by the caller's promise.
+        unsafe { dpdk_sys::shim_lend(self.as_raw(), start.as_ptr().cast(), len, callback(), opaque) };
+        Some(self)
     }
 
     /// Makes a buffer with some bytes a packet of its own, for a [`TxQueue`](crate::TxQueue) that
     /// [passes packets on](crate::TxQueue::passes_on): its first `head` bytes, `len` bytes at `start`, and the rest of its own.
     /// `None` when it has fewer, is a chain, or has less than [`LEND_ROOM`] before its data ([`Mbuf::begin_at`]).
+    ///
+    /// Nothing of the buffer changes but that, so that it goes back to its pool as it is.
     ///
     /// # Safety
     /// As for [`lend`](Self::lend).
@@ -123,28 +118,27 @@ impl Mbuf {
         len: u16,
         returns: &Returns,
     ) -> Option<Mbuf> {
-        let own = self.pkt_len();
-        let tail = u16::try_from(own).ok()?.checked_sub(head)?;
-        let room = if own == 0 { self.headroom() + self.tailroom() } else { self.headroom() };
-        if self.nb_segs() != 1 || room < usize::from(LEND_ROOM) {
+        let (own, flag, segment) = (self.pkt_len(), in_one_flag(), self.head());
+        let usable = self.nb_segs() == 1 && !segment.is_external() && !is_in_one(segment) && flag != 0;
+        if !usable || own < usize::from(head) || self.headroom() < usize::from(LEND_ROOM) {
             return None;
         }
-        let begin = u16::try_from(self.headroom()).ok()?;
-        let buffer = self.head().buffer();
-        // SAFETY: the buffer is ours, and has the room before its data, just checked.
-        unsafe { Around { head, tail, begin }.store(buffer) };
-        let opaque = std::ptr::from_ref(returns).cast_mut().cast();
-        // SAFETY: the buffer is ours, direct (pools hand out no others), and has the room, just checked. The bytes and
-        // `returns` outlive it by the caller's promise.
-        unsafe { dpdk_sys::shim_lend(self.as_raw(), start.as_ptr().cast(), len, callback(), opaque) };
-        self.head().set(dpdk_sys::SHIM_MBUF_PKT_LEN, own as u32 + u32::from(len));
+        let loan = Loan { start: start.as_ptr().cast(), returns: returns.0.as_ptr(), len, head };
+        // SAFETY: the buffer is ours, has the room before its data, just checked, and begins where the description ends, aligned.
+        unsafe { segment.buffer().cast::<Loan>().write(loan) };
+        segment.set(dpdk_sys::SHIM_MBUF_OL_FLAGS, segment.get::<u64>(dpdk_sys::SHIM_MBUF_OL_FLAGS) | flag);
+        segment.set(dpdk_sys::SHIM_MBUF_PKT_LEN, own as u32 + u32::from(len));
         Some(self)
     }
 
     /// Whether it is a packet with lent bytes, of one or of three segments: what nobody but a ring's other end sees.
     #[inline]
     pub fn is_lent(&self) -> bool {
-        self.lent_parts().is_some()
+        match self.nb_segs() {
+            1 => is_in_one(self.head()),
+            3 => self.head().next().is_some_and(is_lent),
+            _ => false,
+        }
     }
 
     /// The parts of a packet that [`is_lent`](Self::is_lent).
@@ -152,7 +146,7 @@ impl Mbuf {
     pub fn lent_parts(&self) -> Option<LentParts<'_>> {
         let head = self.head();
         match self.nb_segs() {
-            1 if is_lent(head) => around(self),
+            1 => in_one(self),
             3 => {
                 let body = head.next()?;
                 let tail = body.next()?;
@@ -169,28 +163,31 @@ impl Mbuf {
     }
 }
 
-/// The parts of a packet of one segment that is lent.
+/// The parts of a packet of one segment, if it is lent.
 #[inline]
-fn around(mbuf: &Mbuf) -> Option<LentParts<'_>> {
+fn in_one(mbuf: &Mbuf) -> Option<LentParts<'_>> {
     let segment = mbuf.head();
-    let start = NonNull::new(segment.data_start())?;
-    // The description lies at the beginning of the buffer that the mbuf came with.
-    let own = segment.get::<*const u8>(dpdk_sys::SHIM_MBUF_SHINFO);
-    // SAFETY: what is lent was made so by `lend_around`, and stays as it is until it is freed.
-    let Around { head, tail, begin } = unsafe { Around::load(own) };
-    // SAFETY: head and tail lay there, one behind the other, when the packet was made; they are in the buffer, initialised (see
-    // `mbuf.rs`), and not written while the packet is borrowed.
-    let bytes = unsafe {
-        std::slice::from_raw_parts(own.add(usize::from(begin)), usize::from(head) + usize::from(tail))
-    };
-    let (head, tail) = bytes.split_at(usize::from(head));
-    Some(LentParts { head, start, len: usize::from(segment.data_len()), tail })
+    if !is_in_one(segment) {
+        return None;
+    }
+    // SAFETY: `lend_around` has put it there, and nobody writes it while the packet is.
+    let Loan { start, len, head, .. } = unsafe { segment.buffer().cast::<Loan>().read() };
+    // SAFETY: the slice borrows the packet, so its segment is neither freed nor written meanwhile.
+    let own = unsafe { segment.own_bytes() };
+    let (head, tail) = own.split_at_checked(usize::from(head))?;
+    Some(LentParts { head, start: NonNull::new(start.cast())?, len: usize::from(len), tail })
+}
+
+/// Whether a segment is a packet that is lent in one buffer: its flag is nobody else's.
+#[inline(always)]
+pub(crate) fn is_in_one(segment: Segment) -> bool {
+    segment.get::<u64>(dpdk_sys::SHIM_MBUF_OL_FLAGS) & in_one_flag() != 0
 }
 
 /// Whether a segment points to lent bytes: then there is no slice over them.
 #[inline]
 pub(crate) fn is_lent(segment: Segment) -> bool {
-    segment.is_external() && is_ours(segment)
+    is_in_one(segment) || (segment.is_external() && is_ours(segment))
 }
 
 #[inline]
@@ -201,18 +198,6 @@ fn is_ours(segment: Segment) -> bool {
     // SAFETY: as above; it is a pointer, aligned, and written by nobody while the packet is.
     let found = unsafe { field.cast::<dpdk_sys::rte_mbuf_extbuf_free_callback_t>().read() };
     found.map(|found| found as usize) == callback().map(|ours| ours as usize)
-}
-
-/// Asks for the descriptions of the segments behind the first, and for the data of the last, to come into the cache: each is
-/// found by the one before, so it is done for a whole burst, step by step. A packet of one segment has all in its own buffer.
-pub(crate) fn prefetch_chains(burst: &[Mbuf]) {
-    let chains = || burst.iter().filter(|mbuf| mbuf.nb_segs() == 3).map(Mbuf::head);
-    chains().filter_map(Segment::next).for_each(Segment::prefetch);
-    let tails = || chains().filter_map(Segment::next).filter_map(Segment::next);
-    tails().for_each(Segment::prefetch);
-    tails().for_each(Segment::prefetch_data);
-    let alone = burst.iter().filter(|mbuf| mbuf.nb_segs() == 1).map(Mbuf::head);
-    alone.filter(|segment| segment.is_external()).for_each(Segment::prefetch_own);
 }
 
 /// Packets after the first `kept` that point to lent bytes become copies of themselves in buffers of `pool`. Those for which

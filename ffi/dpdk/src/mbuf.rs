@@ -5,7 +5,7 @@
 //! The invariant behind every unsafe block: a `Mbuf` points to the first segment of a well-formed chain that
 //! nobody else reads or writes. DPDK establishes it when it hands out a buffer (allocation, receive burst), and
 //! the functions here keep it: in each segment `data_off + data_len <= buf_len`, in the first one `nb_segs` and
-//! `pkt_len` are the chain's sums.
+//! `pkt_len` are the chain's sums; but a packet that is lent in one buffer has a `pkt_len` with what is not in it (`lend.rs`).
 //!
 //! Buffer memory comes from `mmap`, which fills it with zeros: bytes that were never written hold old packet
 //! data or zeros but are never uninitialised in Rust's sense, so slices of `u8` over them are sound.
@@ -15,7 +15,6 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::lend;
-use crate::mempool::HEADROOM;
 use dpdk_sys::rte_mbuf;
 
 /// A packet: one buffer or a chain of them, owned. Dropping it returns all to their pools.
@@ -110,23 +109,6 @@ impl Segment {
         self.get::<u64>(dpdk_sys::SHIM_MBUF_OL_FLAGS) & dpdk_sys::SHIM_MBUF_EXTERNAL != 0
     }
 
-    /// Asks for the description, and for the first line of the buffer that lies behind it, to come into the cache.
-    #[inline(always)]
-    pub(crate) fn prefetch(self) {
-        prefetch_lines(self.0.as_ptr().cast(), 3);
-    }
-
-    /// Asks for the beginning of the buffer that the mbuf came with, which lies behind its description, to come into the cache.
-    #[inline(always)]
-    pub(crate) fn prefetch_own(self) {
-        prefetch_lines(self.0.as_ptr().cast::<u8>().wrapping_add(2 * CACHE_LINE), 2);
-    }
-
-    #[inline(always)]
-    pub(crate) fn prefetch_data(self) {
-        prefetch_lines(self.data_start(), 1);
-    }
-
     /// The data; none where it is lent, which others may be writing. The caller chooses the lifetime: that of its borrow of
     /// the `Mbuf`.
     #[inline(always)]
@@ -134,6 +116,13 @@ impl Segment {
         if lend::is_lent(self) {
             return &[];
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.own_bytes() }
+    }
+
+    /// The data of a segment that is not external, lent or not.
+    #[inline(always)]
+    pub(crate) unsafe fn own_bytes<'a>(self) -> &'a [u8] {
         // SAFETY: `data_len` bytes from `data_start` lie in the buffer, are initialised (see the module) and
         // are not written while the caller's borrow lasts.
         unsafe { std::slice::from_raw_parts(self.data_start(), usize::from(self.data_len())) }
@@ -187,11 +176,12 @@ impl Mbuf {
     /// `ol_flags` says so.
     ///
     /// # Safety
-    /// `raw` was taken from a packet pool, raw, and nobody has touched it since or owns it.
+    /// `raw` was taken from a packet pool, raw, and nobody has touched it since or owns it. `offset`, where its data begins, is at most
+    /// [`HEADROOM`].
     #[inline(always)]
-    pub(crate) unsafe fn from_pool(raw: NonNull<rte_mbuf>) -> Mbuf {
+    pub(crate) unsafe fn from_pool(raw: NonNull<rte_mbuf>, offset: u16) -> Mbuf {
         let segment = Segment(raw);
-        segment.set(dpdk_sys::SHIM_MBUF_DATA_OFF, HEADROOM);
+        segment.set(dpdk_sys::SHIM_MBUF_DATA_OFF, offset);
         segment.set(dpdk_sys::SHIM_MBUF_PORT, dpdk_sys::SHIM_MBUF_PORT_INVALID);
         segment.set(dpdk_sys::SHIM_MBUF_OL_FLAGS, 0u64);
         segment.set(dpdk_sys::SHIM_MBUF_PKT_LEN, 0u32);
@@ -202,13 +192,13 @@ impl Mbuf {
     }
 
     /// Asks for what a short packet writes of an empty buffer to come into the cache, as this core's alone: the first line of its
-    /// description, and the first of its data.
+    /// description, and those of its data, which is to begin `offset` bytes behind the buffer's beginning.
     #[inline(always)]
-    pub(crate) fn prefetch_empty(raw: *mut rte_mbuf) {
+    pub(crate) fn prefetch_empty(raw: *mut rte_mbuf, offset: u16) {
         let description = raw.cast::<u8>();
         own_line(description);
-        // Where the data of our pools' buffers begins; nothing needs to be read to know that.
-        let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(HEADROOM));
+        // Where our pools' buffers begin; nothing needs to be read to know that.
+        let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset));
         for line in 0..HEAD_LINES {
             own_line(room.wrapping_add(line * CACHE_LINE));
         }
@@ -301,10 +291,10 @@ impl Mbuf {
         copied
     }
 
-    /// Bytes free before the first segment's data.
+    /// Bytes free before the first segment's data: none where they describe what is lent.
     #[inline]
     pub fn headroom(&self) -> usize {
-        usize::from(self.head().data_off())
+        if lend::is_in_one(self.head()) { 0 } else { usize::from(self.head().data_off()) }
     }
 
     /// Bytes free after the last segment's data.
@@ -319,20 +309,11 @@ impl Mbuf {
     #[must_use]
     pub fn begin_at(&mut self, offset: u16) -> bool {
         let head = self.head();
-        if self.nb_segs() != 1 || self.pkt_len() != 0 || offset > head.buf_len() {
+        if self.nb_segs() != 1 || self.pkt_len() != 0 || lend::is_in_one(head) || offset > head.buf_len() {
             return false;
         }
         head.set(dpdk_sys::SHIM_MBUF_DATA_OFF, offset);
         true
-    }
-
-    /// Asks for all of a small empty buffer, its description and its first bytes, to come into the cache, to be written.
-    #[inline(always)]
-    pub fn prefetch_whole(&self) {
-        let start = self.as_raw().cast::<u8>();
-        for line in 0..4 {
-            own_line(start.wrapping_add(line * CACHE_LINE));
-        }
     }
 
     /// Lengthens the last segment by `n` bytes and returns them; they hold whatever was in the buffer.
@@ -505,8 +486,9 @@ impl Mbuf {
 impl Drop for Mbuf {
     #[inline]
     fn drop(&mut self) {
+        let mut raw = self.0.as_ptr();
         // SAFETY: the chain is ours and nobody uses it after this.
-        unsafe { dpdk_sys::rte_pktmbuf_free(self.0.as_ptr()) };
+        unsafe { dpdk_sys::shim_free_bulk(&raw mut raw, 1, lend::in_one_flag()) };
     }
 }
 

@@ -18,6 +18,7 @@ use dpdk_sys as sys;
 
 use crate::eal::{Device, Eal, close_device, in_parentheses};
 use crate::errno::Errno;
+use crate::lend;
 use crate::log;
 use crate::mempool::Mempool;
 use crate::queue::{RxQueue, TxQueue};
@@ -183,7 +184,8 @@ impl Port {
             let taken_into = passes_on.then(|| Arc::clone(pool));
             let file = opening.rx_files.get(usize::from(n)).copied().flatten();
             let tap = trigger.map(|trigger| trigger.queue(file));
-            (RxQueue::new(&open, n, taken_into, tap), TxQueue::new(&open, n, passes_on))
+            let in_one = passes_on && lend::in_one_flag() != 0;
+            (RxQueue::new(&open, n, taken_into, tap), TxQueue::new(&open, n, in_one))
         };
         let queues = (0..count).map(queue).collect();
         Ok(Port { open, queues })

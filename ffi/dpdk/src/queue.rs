@@ -80,7 +80,6 @@ impl RxQueue {
         if self.taken_into.is_some() {
             let received = burst.as_slice().get(before..).unwrap_or_default();
             received.iter().for_each(Mbuf::prefetch);
-            lend::prefetch_chains(received);
         }
         count
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dpdk_sys::rte_mbuf;
 
 use crate::mbuf::Mbuf;
-use crate::mempool::Mempool;
+use crate::mempool::{HEADROOM, Mempool};
 
 /// Buffers taken at once.
 const BULK: usize = 16;
@@ -28,6 +28,8 @@ pub struct Reserve {
     places: [*mut rte_mbuf; PLACES],
     taken: u32,
     filled: u32,
+    /// Where the data of a buffer is to begin.
+    offset: u16,
 }
 
 // SAFETY: the buffers belong to the reserve alone and to no thread; pools accept them from any.
@@ -39,8 +41,14 @@ impl Reserve {
 
     /// An empty reserve, to be filled from a pool.
     pub fn new(pool: Arc<Mempool>) -> Reserve {
+        Reserve::beginning_at(pool, HEADROOM)
+    }
+
+    /// The same, but the data of its buffers begins `offset` bytes behind their beginning instead of the usual headroom, which is
+    /// more than any pool's buffers lack.
+    pub fn beginning_at(pool: Arc<Mempool>, offset: u16) -> Reserve {
         const { assert!(AHEAD as usize <= BULK, "a bulk fits beside what is left") };
-        Reserve { pool, places: [ptr::null_mut(); PLACES], taken: 0, filled: 0 }
+        Reserve { pool, places: [ptr::null_mut(); PLACES], taken: 0, filled: 0, offset: offset.min(HEADROOM) }
     }
 
     /// The pool.
@@ -55,16 +63,17 @@ impl Reserve {
             self.fill();
             if self.left() == 0 {
                 // Bulk is all or nothing; the pool's last buffers come one by one.
-                return self.pool.alloc();
+                let mut last = self.pool.alloc()?;
+                return last.begin_at(self.offset).then_some(last);
             }
         }
         let raw = self.place(self.taken);
         self.taken = self.taken.wrapping_add(1);
         if self.left() > AHEAD {
-            Mbuf::prefetch_empty(self.place(self.taken.wrapping_add(AHEAD)));
+            Mbuf::prefetch_empty(self.place(self.taken.wrapping_add(AHEAD)), self.offset);
         }
         // SAFETY: the buffer came from a packet pool, has no other owner, and nobody has touched it since.
-        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_pool(raw) })
+        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_pool(raw, self.offset) })
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use dpdk_sys::{RING_F_EXACT_SZ, RING_F_SC_DEQ, RING_F_SP_ENQ, SOCKET_ID_ANY, rte
 
 use crate::eal::{Device, Eal, EalError};
 use crate::errno::Errno;
+use crate::lend;
 use crate::log;
 use crate::port::PortId;
 use crate::vdev::{VdevError, check_name};
@@ -117,7 +118,7 @@ impl Drop for Rings {
                     break;
                 }
                 // SAFETY: what lies in a port's ring are sent packets, which the ring owned until now.
-                unsafe { dpdk_sys::shim_free_bulk(packets.as_mut_ptr(), n) };
+                unsafe { dpdk_sys::shim_free_bulk(packets.as_mut_ptr(), n, lend::in_one_flag()) };
             }
             // SAFETY: nothing refers to the ring any more.
             unsafe { dpdk_sys::rte_ring_free(ring.as_ptr()) };

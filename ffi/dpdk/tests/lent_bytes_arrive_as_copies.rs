@@ -54,9 +54,10 @@ fn a_packet_in_one_buffer_has_its_parts_and_arrives_as_a_copy() {
     let mut whole = frame(1400, 7);
     let (sent, place) = (whole.clone(), whole[14..].as_ptr().addr());
     for as_sent in [true, false] {
-        let packet = in_one(&small, &mut whole, &returns);
+        let mut packet = in_one(&small, &mut whole, &returns);
         assert_eq!((packet.pkt_len(), packet.nb_segs(), packet.is_lent()), (1400, 1, true));
         assert!(packet.data().is_empty(), "no slice lies over what others may write");
+        assert!(packet.prepend(1).is_none(), "what describes the loan stays");
         send(&mut tx, packet);
         let mut burst = MbufBurst::<8>::new();
         if as_sent {
@@ -77,6 +78,29 @@ fn a_packet_in_one_buffer_has_its_parts_and_arrives_as_a_copy() {
 }
 
 #[test]
+fn packets_that_are_freed_together_come_back_to_who_lent_them() {
+    let eal = eal();
+    let small = pool(&eal, 31, 64);
+    let lenders = [Returns::default(), Returns::default()];
+    let mut frames: Vec<Vec<u8>> = (0..8).map(|seed| frame(100, seed)).collect();
+    let mut burst = MbufBurst::<16>::new();
+    for (whole, lender) in frames.iter_mut().zip([0, 0, 1, 0, 1, 1, 1, 1]) {
+        burst.push(in_one(&small, whole, &lenders[lender])).unwrap();
+        burst.push(small.alloc().unwrap()).unwrap();
+    }
+    let alone = burst.drain().next().unwrap();
+    assert_eq!((lenders.each_ref().map(Returns::count), small.in_use()), ([2, 5], 1));
+    drop(alone);
+    assert_eq!((lenders.each_ref().map(Returns::count), small.in_use()), ([3, 5], 0));
+    for (whole, lender) in frames.iter_mut().zip([1, 1, 0, 1, 0, 0]) {
+        burst.push(in_one(&small, whole, &lenders[lender])).unwrap();
+        burst.push(small.alloc().unwrap()).unwrap();
+    }
+    burst.clear();
+    assert_eq!((lenders.each_ref().map(Returns::count), small.in_use()), ([6, 8], 0));
+}
+
+#[test]
 fn a_buffer_without_room_before_its_data_lends_nothing() {
     let eal = eal();
     let small = pool(&eal, 31, 64);
@@ -91,6 +115,13 @@ fn a_buffer_without_room_before_its_data_lends_nothing() {
         assert!(unsafe { packet.lend_around(head, start, 1, &returns) }.is_none());
     }
     assert_eq!((returns.count(), small.in_use()), (0, 0));
+    let mut empty = small.alloc().unwrap();
+    assert!(empty.begin_at(LEND_ROOM));
+    // SAFETY: no byte is lent.
+    let mut empty = unsafe { empty.lend_around(0, start, 0, &returns) }.unwrap();
+    assert!(!empty.begin_at(0), "what describes the loan stays, however short");
+    drop(empty);
+    assert_eq!((returns.count(), small.in_use()), (1, 0));
 }
 
 #[test]

@@ -61,11 +61,11 @@ fn pools_lose_no_buffer() {
 }
 
 fn a_reserve_gives_all_and_takes_none_along(pool: &std::sync::Arc<Mempool>) {
-    for _ in 0..2 {
-        let mut reserve = Reserve::new(pool.clone());
+    for offset in [HEADROOM, 24, 0] {
+        let mut reserve = Reserve::beginning_at(pool.clone(), offset);
         let mut all = Vec::new();
         while let Some(mut mbuf) = reserve.take() {
-            assert_eq!((mbuf.headroom(), mbuf.pkt_len(), mbuf.data().len()), (usize::from(HEADROOM), 0, 0));
+            assert_eq!((mbuf.headroom(), mbuf.pkt_len(), mbuf.data().len()), (usize::from(offset), 0, 0));
             assert_eq!((mbuf.nb_segs(), mbuf.stripped_vlan()), (1, None), "nothing is left of what it was");
             assert!(pool.in_use() as usize <= all.len() + 1 + Reserve::MOST);
             // As another may have it before it is free again.
