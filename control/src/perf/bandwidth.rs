@@ -82,12 +82,15 @@ impl Bandwidth<'_> {
             let is_receive = matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm);
             match (&mut self.sender, &mut self.receiver) {
                 (_, Some(receiver)) if is_receive => receiver.on_completion(&cqe)?,
-                (Some(sender), _) => sender.on_completion(now, &cqe)?,
+                (Some(sender), _) => sender.take(now, &cqe)?,
                 (None, Some(receiver)) => receiver.on_completion(&cqe)?,
                 (None, None) => {}
             }
         }
         self.taken = taken;
+        if let Some(sender) = &mut self.sender {
+            sender.fill_due()?;
+        }
         if let Some(receiver) = &mut self.receiver {
             receiver.refill()?;
         }

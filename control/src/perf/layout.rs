@@ -15,10 +15,13 @@ const CHECKED_BYTES: u64 = 64 << 20;
 const USUAL_BYTES: u64 = 1 << 20;
 /// Slots begin on cache lines.
 const LINE: u64 = 64;
-/// Receives posted per QP, at least, and for each message under way: enough that a peer that keeps its window
-/// finds one while others are being posted again.
-const MIN_RECEIVES: u32 = 64;
+/// Receives posted per QP, for each message under way: enough that a peer that keeps its window finds one while others are
+/// being posted again.
 const RECEIVES_PER_MESSAGE: u32 = 2;
+/// And at least. A reliable service lets no more messages out than the window holds. Each receive more is memory that all of a QP's
+/// messages take turns in.
+const MIN_RECEIVES: u32 = 16;
+const MIN_RECEIVES_UNRELIABLE: u32 = 64;
 
 /// The slots of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +75,10 @@ impl Layout {
         let receives = match (params.uses_receives(), params.verify) {
             (false, _) => 0,
             (true, true) => window * RECEIVES_PER_MESSAGE,
-            (true, false) => (window * RECEIVES_PER_MESSAGE).max(MIN_RECEIVES),
+            (true, false) if params.transport.is_reliable() => {
+                (window * RECEIVES_PER_MESSAGE).max(MIN_RECEIVES)
+            }
+            (true, false) => (window * RECEIVES_PER_MESSAGE).max(MIN_RECEIVES_UNRELIABLE),
         };
         let target_slots = match (params.op.verb, params.verify) {
             (Verb::Send, true) => receives,
@@ -240,6 +246,18 @@ mod tests {
             offsets.dedup();
             assert_eq!(offsets.len(), 2048, "{op}");
         }
+    }
+
+    #[test]
+    fn few_messages_under_way_take_few_receives_where_none_is_lost() {
+        let receives = |transport| {
+            let layout = Layout::of(&params("send-bw", |p| {
+                p.transport = transport;
+                p.depth = 4;
+            }));
+            layout.receives
+        };
+        assert_eq!((receives(Transport::Rc), receives(Transport::Uc)), (16, 64));
     }
 
     #[test]

@@ -40,7 +40,6 @@ pub(super) fn untag(wr_id: u64) -> (usize, u64) {
 
 /// One QP's messages.
 struct Flow {
-    qp: Qp,
     peer: Peer,
     /// Posted so far, and so the number of the next message.
     posted: u64,
@@ -71,7 +70,11 @@ pub(super) struct Sender {
     local: Mr,
     local_addr: u64,
     lkey: LKey,
+    qps: Vec<Qp>,
+    /// By QP.
     flows: Vec<Flow>,
+    /// The QP that has room for messages since its last completions were taken.
+    due: Option<usize>,
     /// QPs that have messages to come.
     unfinished: usize,
     /// A queue was full although the window was not: its QP needs another try.
@@ -102,8 +105,7 @@ impl Sender {
         let post_list = params.post_list.min(layout.window);
         // While a list waits for room, what came before it must have been signaled.
         let cq_mod = params.cq_mod.min(layout.window - post_list + 1);
-        let flow = |(index, (qp, peer)): (usize, (&Qp, Peer))| Flow {
-            qp: qp.clone(),
+        let flow = |(index, peer): (usize, Peer)| Flow {
             peer,
             posted: 0,
             completed: 0,
@@ -127,7 +129,9 @@ impl Sender {
             local_addr: local.addr(),
             lkey: local.lkey(),
             local,
-            flows: qps.iter().zip(peers).enumerate().map(flow).collect(),
+            qps: qps.to_vec(),
+            flows: peers.into_iter().take(qps.len()).enumerate().map(flow).collect(),
+            due: None,
             unfinished: qps.len(),
             refused: false,
             atomics: AtomicCheck::new(qps.len()),
@@ -175,9 +179,20 @@ impl Sender {
     /// Takes a send completion: all messages of its QP up to it are complete. Posts what has room now.
     #[inline]
     pub fn on_completion(&mut self, now: Nanos, cqe: &Cqe) -> Result<(), RunError> {
+        self.take(now, cqe)?;
+        self.fill_due()
+    }
+
+    /// Takes a send completion. What has room now is posted with the completions that follow of the same QP, before those of another are
+    /// taken, or by [`fill_due`](Self::fill_due).
+    #[inline]
+    pub fn take(&mut self, now: Nanos, cqe: &Cqe) -> Result<(), RunError> {
         let (index, number) = untag(cqe.wr_id);
         if !cqe.is_success() {
             return Err(failed(cqe, index, format!("message {}", number.saturating_sub(1))));
+        }
+        if self.due.is_some_and(|due| due != index) {
+            self.fill_due()?;
         }
         let Some(flow) = self.flows.get_mut(index) else { return Ok(()) };
         let before = std::mem::replace(&mut flow.completed, number);
@@ -190,7 +205,14 @@ impl Sender {
             self.ended = now;
             return Ok(());
         }
-        self.fill(index)
+        self.due = Some(index);
+        Ok(())
+    }
+
+    /// Posts what has room since completions were taken.
+    #[inline]
+    pub fn fill_due(&mut self) -> Result<(), RunError> {
+        self.due.take().map_or(Ok(()), |index| self.fill(index))
     }
 
     /// Another try for QPs whose queue was full.
@@ -273,8 +295,9 @@ impl Sender {
         if count == 0 || room < count {
             return Ok(());
         }
-        let qp = flow.qp.clone();
-        let posted = qp.post_send_list(|list| {
+        // Taken out and put back, so that the rest can be used meanwhile.
+        let qps = std::mem::take(&mut self.qps);
+        let posted = qps[index].post_send_list(|list| {
             for _ in 0..count {
                 if !self.post(index, list)? {
                     self.refused = true;
@@ -283,6 +306,7 @@ impl Sender {
             }
             Ok(())
         });
+        self.qps = qps;
         posted.unwrap_or_else(|why| Err(RunError::Post { qp: index, why }))
     }
 

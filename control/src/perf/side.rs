@@ -12,14 +12,12 @@ use crate::verbs::{
     Ah, ConnectOptions, Cq, Device, Mr, Pd, Qp, QpCaps, QpInfo, QpOptions, RemoteMemory, same_gid_type,
 };
 use arrayvec::ArrayVec;
-use engine::limits::{MAX_CQE, MAX_INLINE, MAX_QP_WR};
+use engine::limits::{MAX_CQE, MAX_INLINE};
 use engine::{Access, AddressHandle, QpType};
 use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Mtu, QKey, Qpn};
 
-/// Send requests beyond the window, for completions that are told and not yet taken back.
-const SPARE_SENDS: u32 = 32;
 /// RNR timer code that we ask for: 10 µs, the shortest there is, since receives are posted again at once.
 const RNR_TIMER: u8 = 1;
 /// Local ACK timeout, 4.096 µs × 2^16 = 268 ms: with its retries an end may be kept from its core for two
@@ -73,7 +71,8 @@ impl Side {
         let target = pd.reg_mr(layout.target_len() as usize, Access::LOCAL_WRITE | remote)?;
         inside(local.buffer().fill(0, local.len(), 0));
         target::prepare(params, &target, is_server);
-        let sends = (layout.window + SPARE_SENDS).min(MAX_QP_WR);
+        // No more than are under way: each place more is memory that messages take turns in.
+        let sends = layout.window;
         let completions = u64::from(params.qps) * u64::from(sends + layout.receives);
         let cq = device.create_cq(completions.min(MAX_CQE.into()) as u32)?;
         let options = ConnectOptions {

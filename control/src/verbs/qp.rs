@@ -232,7 +232,7 @@ impl Qp {
         Ok(result)
     }
 
-    /// Bytes of its rings: posted sends, those in flight, and receives unless an SRQ holds them.
+    /// Bytes of its rings: sends, and receives unless an SRQ holds them.
     pub fn ring_bytes(&self) -> usize {
         self.inner.shared.ring_bytes()
     }

@@ -23,7 +23,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What is counted, per QP and (summed) per port.
+    /// What is counted, per QP and (summed) per port. The first eight are all that most packets count, and lie in one cache line.
     pub enum Counter {
         /// Packets sent, retransmissions and responses among them.
         TxPackets = "tx_roce_packets",
@@ -33,10 +33,14 @@ named! {
         RxPackets = "rx_roce_packets",
         /// Payload bytes that reached their QP.
         RxPayloadBytes = "rx_roce_payload_bytes",
-        /// Request packets sent again.
-        Retransmitted = "retransmitted_packets",
         /// WRITE requests received.
         RxWriteRequests = "rx_write_requests",
+        /// SENDs received (first packets).
+        RxSendRequests = "rx_send_requests",
+        /// Positive ACKs sent.
+        AckSent = "acks_sent",
+        /// Request packets sent again.
+        Retransmitted = "retransmitted_packets",
         /// READ requests received.
         RxReadRequests = "rx_read_requests",
         /// Atomic requests received.
@@ -45,10 +49,6 @@ named! {
         RxFlushRequests = "rx_flush_requests",
         /// ATOMIC WRITE requests received.
         RxAtomicWriteRequests = "rx_atomic_write_requests",
-        /// SENDs received (first packets).
-        RxSendRequests = "rx_send_requests",
-        /// Positive ACKs sent.
-        AckSent = "acks_sent",
         /// A request that needed a receive found none.
         OutOfBuffer = "out_of_buffer",
         /// Request packets ahead of the expected PSN.
@@ -155,6 +155,7 @@ named! {
 
 /// A set of counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct Counters {
     values: [u64; Counter::COUNT],
     drops: [u64; DropReason::COUNT],

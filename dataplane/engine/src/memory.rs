@@ -23,6 +23,9 @@ pub struct Span {
 }
 
 impl Span {
+    /// No bytes of no region.
+    pub(crate) const EMPTY: Span = Span { region: RegionId { slot: 0, generation: 0 }, offset: 0, len: 0 };
+
     /// Made by a key check, and by tests of a [`Memory`].
     pub fn new(region: RegionId, offset: u64, len: u32) -> Self {
         Span { region, offset, len }

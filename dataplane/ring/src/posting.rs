@@ -1,6 +1,6 @@
 //! A poster's turn.
 
-use crate::ring::{RUNG, Ring, TURN};
+use crate::ring::{RUNG, Ring, TURN, place_of};
 use std::sync::atomic::Ordering;
 
 /// One poster's turn at a ring: places are filled one after the other, and published together. Dropped without
@@ -28,10 +28,10 @@ impl<'a, T> Posting<'a, T> {
     /// The next place, which holds whatever it held before; `None` when the ring is full.
     #[inline]
     pub fn place(&mut self) -> Option<&mut T> {
-        if self.posted.wrapping_sub(self.released) >= self.ring.depth && !self.look_for_room() {
+        if self.posted.wrapping_sub(self.released) >= self.ring.posters.0.depth && !self.look_for_room() {
             return None;
         }
-        let place = &self.ring.places[(self.posted & self.ring.mask) as usize];
+        let place = place_of(&self.ring.posters.0.places, self.posted);
         self.posted = self.posted.wrapping_add(1);
         // SAFETY: this thread has the turn, so no other posts. The place lies outside of `released` up to `posted` as the taker
         // knows them: fewer than `depth` items are there, and there are at least `depth` places. So the taker does not touch it;
@@ -45,7 +45,7 @@ impl<'a, T> Posting<'a, T> {
         // Acquire: the taker is done with what it has released.
         self.released = self.ring.taker.0.released.load(Ordering::Acquire);
         self.ring.posters.0.released_seen.store(self.released, Ordering::Relaxed);
-        self.posted.wrapping_sub(self.released) < self.ring.depth
+        self.posted.wrapping_sub(self.released) < self.ring.posters.0.depth
     }
 
     /// Gives all places that were filled to the taker, and rings. True when the bell was not rung already: then the taker has to be

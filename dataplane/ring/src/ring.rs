@@ -3,6 +3,7 @@
 use crate::posting::Posting;
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Bits of the word of turns: a poster has its turn.
@@ -15,10 +16,7 @@ const LOOKS: u32 = 128;
 
 /// A ring of places that each hold a `T`, filled again and again.
 pub struct Ring<T> {
-    pub(crate) places: Box<[Place<T>]>,
-    pub(crate) mask: u32,
-    pub(crate) depth: u32,
-    pub(crate) posters: Line<Posters>,
+    pub(crate) posters: Line<Posters<T>>,
     pub(crate) taker: Line<Taken>,
 }
 
@@ -31,8 +29,11 @@ pub(crate) struct Place<T>(pub UnsafeCell<T>);
 #[repr(align(64))]
 pub(crate) struct Line<T>(pub T);
 
-/// What posters write.
-pub(crate) struct Posters {
+/// What posters need: one line of many rings is all that a post has to fetch besides its places.
+pub(crate) struct Posters<T> {
+    /// A power of two of them. The taker has them too, and does not look here for them.
+    pub places: Arc<[Place<T>]>,
+    pub depth: u32,
     pub turn: AtomicU32,
     /// Items posted so far. Written by whoever has the turn.
     pub posted: AtomicU32,
@@ -53,7 +54,13 @@ pub(crate) struct Taken {
 // from `released` up to `posted`; the one `Taker` reaches those that are. Each gives places to the other by a release store that the
 // other's acquire load sees, of `posted` and `released`. So no place is reached by two threads at a time, and what is in it may go
 // from thread to thread, as `T: Send` allows.
-unsafe impl<T: Send> Sync for Ring<T> {}
+unsafe impl<T: Send> Sync for Place<T> {}
+
+/// The place of an item, by its number.
+#[inline]
+pub(crate) fn place_of<T>(places: &[Place<T>], number: u32) -> &Place<T> {
+    &places[number as usize & (places.len() - 1)]
+}
 
 impl<T> Ring<T> {
     /// A ring for `depth` items (at least one), in places that hold what `make` makes until they are filled.
@@ -61,14 +68,11 @@ impl<T> Ring<T> {
         // Counters wrap at 2^32, so the number of places has to be a power of two, below half of that.
         let depth = depth.clamp(1, 1 << 30);
         let places = depth.next_power_of_two();
+        let items = std::iter::repeat_with(make).map(|item| Place(UnsafeCell::new(item)));
         Ring {
-            places: std::iter::repeat_with(make)
-                .map(|item| Place(UnsafeCell::new(item)))
-                .take(places as usize)
-                .collect(),
-            mask: places - 1,
-            depth,
             posters: Line(Posters {
+                places: items.take(places as usize).collect(),
+                depth,
                 turn: AtomicU32::new(0),
                 posted: AtomicU32::new(0),
                 released_seen: AtomicU32::new(0),
@@ -83,12 +87,17 @@ impl<T> Ring<T> {
 
     /// Items that fit, from post to release.
     pub fn depth(&self) -> u32 {
-        self.depth
+        self.posters.0.depth
+    }
+
+    /// Places: as many as the depth, or more.
+    pub fn places(&self) -> usize {
+        self.posters.0.places.len()
     }
 
     /// Bytes that it takes: places and counters.
     pub fn bytes(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.places)
+        size_of_val(self) + size_of_val(&*self.posters.0.places)
     }
 
     /// Posted and not released.
@@ -138,7 +147,7 @@ impl<T> fmt::Debug for Ring<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (waiting, outstanding) = (self.waiting(), self.outstanding());
         let mut debug = f.debug_struct("Ring");
-        debug.field("depth", &self.depth).field("waiting", &waiting).field("outstanding", &outstanding);
+        debug.field("depth", &self.depth()).field("waiting", &waiting).field("outstanding", &outstanding);
         debug.finish_non_exhaustive()
     }
 }

@@ -1,13 +1,15 @@
 //! The taker's side.
 
-use crate::ring::Ring;
+use crate::ring::{Place, Ring, place_of};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The one taker of a ring's items. It may go from thread to thread.
-#[derive(Debug)]
 pub struct Taker<T> {
     ring: Arc<Ring<T>>,
+    /// The ring's: here they are not in a line that posters write.
+    places: Arc<[Place<T>]>,
     taken: u32,
     released: u32,
     /// Items posted, as seen last.
@@ -24,7 +26,8 @@ impl<T> Taker<T> {
         }
         let taken = ring.taker.0.taken.load(Ordering::Relaxed);
         ring.taker.0.released.store(taken, Ordering::Release);
-        Some(Taker { ring: Arc::clone(ring), taken, released: taken, posted: taken })
+        let (ring, places) = (Arc::clone(ring), Arc::clone(&ring.posters.0.places));
+        Some(Taker { ring, places, taken, released: taken, posted: taken })
     }
 
     /// The ring.
@@ -54,13 +57,55 @@ impl<T> Taker<T> {
                 return None;
             }
         }
-        let place = &self.ring.places[(self.taken & self.ring.mask) as usize];
+        let place = place_of(&self.places, self.taken);
         self.taken = self.taken.wrapping_add(1);
         self.ring.taker.0.taken.store(self.taken, Ordering::Relaxed);
         // SAFETY: there is one taker, and this is it. The place lies between `released` and `posted` as posters know them, so no
         // poster touches it; the last touch came before the store of `posted` that was seen here. The reference ends before the
         // next call on this taker, and only `release` moves `released`.
         Some(unsafe { &mut *place.0.get() })
+    }
+
+    /// The number of the next item to be taken: items are counted modulo 2^32.
+    #[inline]
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// The number of the oldest item that is held; of the next one when none is.
+    #[inline]
+    pub fn released(&self) -> u32 {
+        self.released
+    }
+
+    /// A held item, by its number.
+    ///
+    /// # Panics
+    /// When it is not held.
+    #[inline]
+    pub fn get(&self, number: u32) -> &T {
+        let place = self.held_place(number);
+        // SAFETY: the place is held, so no poster touches it, and this is the one taker. Nothing changes the item or gives its place
+        // back while this reference borrows the taker.
+        unsafe { &*place.0.get() }
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Panics
+    /// When it is not held.
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> &mut T {
+        let place = self.held_place(number);
+        // SAFETY: as for `get`; and the reference borrows the taker alone.
+        unsafe { &mut *place.0.get() }
+    }
+
+    #[inline]
+    fn held_place(&self, number: u32) -> &Place<T> {
+        // Beyond that a place is the posters'.
+        assert!(number.wrapping_sub(self.released) < self.held(), "item {number} is not held");
+        place_of(&self.places, number)
     }
 
     /// Items taken and not released.
@@ -80,6 +125,13 @@ impl<T> Taker<T> {
         self.released = self.released.wrapping_add(count);
         // Release: this side is done with the places before a poster can have them.
         self.ring.taker.0.released.store(self.released, Ordering::Release);
+    }
+}
+
+impl<T> fmt::Debug for Taker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Taker");
+        debug.field("taken", &self.taken).field("released", &self.released).finish_non_exhaustive()
     }
 }
 

@@ -102,6 +102,46 @@ fn no_more_is_released_than_was_taken() {
     taker.release(2);
 }
 
+#[test]
+fn a_held_item_is_found_by_its_number_where_it_lies() {
+    let (ring, mut taker) = ring(2);
+    for round in 0..3 {
+        post(&ring, 2 * round);
+        post(&ring, 2 * round + 1);
+        taker.take();
+        taker.take();
+        let (first, second) = (taker.released(), taker.released() + 1);
+        assert_eq!(
+            (*taker.get(first), *taker.get(second), taker.taken()),
+            (2 * round, 2 * round + 1, second + 1)
+        );
+        *taker.get_mut(second) += 10;
+        taker.release(1);
+        assert_eq!(*taker.get(second), 2 * round + 11);
+        taker.release(1);
+    }
+}
+
+#[test]
+#[should_panic(expected = "item 1 is not held")]
+fn an_item_that_was_not_taken_is_not_reached() {
+    let (ring, mut taker) = ring(4);
+    post(&ring, 1);
+    post(&ring, 2);
+    taker.take();
+    taker.get(1);
+}
+
+#[test]
+#[should_panic(expected = "item 0 is not held")]
+fn an_item_that_was_released_is_not_reached() {
+    let (ring, mut taker) = ring(4);
+    post(&ring, 1);
+    taker.take();
+    taker.release(1);
+    taker.get_mut(0);
+}
+
 /// Items on the heap: whatever is reached twice at once, or freed twice, Miri sees.
 #[test]
 fn posters_and_a_taker_on_threads_of_their_own() {

@@ -69,9 +69,22 @@ impl std::fmt::Display for QpAttrMask {
     }
 }
 
-/// Attributes of a QP: what a modify may set and a query tells.
+/// Attributes of a QP: what a modify may set and a query tells. Those that packets ask for come last, where a QP goes on with what
+/// else they need.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct QpAttr {
+    /// RC, UC: the address vector, as the headers to send with. A UDP source port of 0 lets the engine choose the one
+    /// that Linux would ([`wire::udp_sport`]).
+    pub path: Option<Addressing>,
+    /// First PSN that the peer sends.
+    pub rq_psn: Psn,
+    /// First PSN that we send.
+    pub sq_psn: Psn,
+    /// Index in the P_Key table; only 0 (0xFFFF) exists.
+    pub pkey_index: u16,
+    /// Port number, from 1.
+    pub port: u8,
     /// The state to go to.
     pub state: QpState,
     /// The state that the caller believes the QP is in.
@@ -80,23 +93,12 @@ pub struct QpAttr {
     pub notify_drained: bool,
     /// Remote rights of the QP.
     pub access: Access,
-    /// Index in the P_Key table; only 0 (0xFFFF) exists.
-    pub pkey_index: u16,
-    /// Port number, from 1.
-    pub port: u8,
     /// UD: the QP's Q_Key.
     pub qkey: QKey,
-    /// RC, UC: the address vector, as the headers to send with. A UDP source port of 0 lets the engine choose the one
-    /// that Linux would ([`wire::udp_sport`]).
-    pub path: Option<Addressing>,
     /// Path MTU.
     pub path_mtu: Mtu,
     /// The peer's QP.
     pub dest_qpn: Qpn,
-    /// First PSN that the peer sends.
-    pub rq_psn: Psn,
-    /// First PSN that we send.
-    pub sq_psn: Psn,
     /// READs and atomics that we may have outstanding at the peer.
     pub max_rd_atomic: u8,
     /// READs and atomics that the peer may have outstanding here.

@@ -1,11 +1,10 @@
 //! Completions on their way to the CQs, and what a full CQ does.
 
-use super::flight::Wqe;
 use super::{Ctx, Qp, QpState, QpType, flush};
 use crate::counters::Counter;
 use crate::event::EventKind;
 use crate::memory::Memory;
-use crate::queue::CompletionQueue;
+use crate::queue::{CompletionQueue, Wqe};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use crate::wr::{SendFlags, SendOp};
 use std::sync::Arc;
@@ -86,7 +85,6 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
     if count == 0 {
         return;
     }
-    qp.sq.release(count);
     let overflowed = pop_and_tell(qp, ctx, count);
     // Only now: the flush that follows must not find requests which are done.
     for _ in 0..overflowed {
@@ -100,18 +98,22 @@ fn pop_and_tell<M>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> u32 {
     let mut overflowed = 0;
     for _ in 0..count {
         let wqe = req.pop();
-        if *sq_sig_all || wqe.flags.contains(SendFlags::SIGNALED) {
-            overflowed += u32::from(!push(ctx, send_cq, success(wqe, *qpn)));
-        }
+        let signaled = *sq_sig_all || wqe.flags.contains(SendFlags::SIGNALED);
+        let told = signaled.then(|| success(wqe, *qpn));
         // Lets go of an address handle or a region.
         wqe.op = SendOp::Send;
+        if let Some(cqe) = told {
+            req.flight.release();
+            overflowed += u32::from(!push(ctx, send_cq, cqe));
+        }
     }
+    req.flight.release();
     // At once: what the QP does next depends on it.
     overflowed + ctx.staged.borrow_mut().flush_for(*qpn, ctx.events)
 }
 
 fn success(wqe: &Wqe, qpn: wire::Qpn) -> Cqe {
-    let byte_len = if wqe.op.returns_data() { wqe.len } else { 0 };
+    let byte_len = if wqe.op.returns_data() { wqe.len() } else { 0 };
     Cqe { byte_len, ..Cqe::new(wqe.wr_id, WcStatus::Success, wqe.op.wc_opcode(), qpn) }
 }
 

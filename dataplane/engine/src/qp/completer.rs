@@ -3,13 +3,14 @@
 //!
 //! A response with PSN p tells first of all that everything before p arrived. Then it means something itself.
 
-use super::flight::{Wqe, offset};
+use super::flight::offset;
 use super::load::ATOMIC_LEN;
 use super::{Ctx, Qp, complete, flush, other_mtu, retry};
 use crate::counters::{Counter, DropReason};
 use crate::fault::Fault;
 use crate::memory::{Memory, PlaceError, RegionGone, Span};
 use crate::packet::{Payload, RxPacket};
+use crate::queue::Wqe;
 use crate::status::WcStatus;
 use crate::wr::SendOp;
 use wire::{Aeth, AtomicAckEth, Mtu, NakCode, Operation, Position, Psn, Syndrome};
@@ -165,7 +166,7 @@ fn take_read_response<M: Memory>(
     let at = wqe.done_before(psn);
     // rocev2 facts, wire 7 [1: rxe]: FLUSH and ATOMIC WRITE are answered with a READ response Only without bytes.
     let returned = match wqe.op {
-        SendOp::Read(_) => wqe.len,
+        SendOp::Read(_) => wqe.len(),
         SendOp::Flush { .. } | SendOp::AtomicWrite(_) => 0,
         _ => return Err(ReadFault::Status(WcStatus::BadRespErr)),
     };
@@ -176,7 +177,7 @@ fn take_read_response<M: Memory>(
     if packet.payload.len() as u32 != mtu.bytes().min(returned - skip) {
         return Err(ReadFault::Status(WcStatus::LocLenErr));
     }
-    Ok(scatter(ctx.memory, &wqe.spans, skip, packet.payload)?)
+    Ok(scatter(ctx.memory, wqe.spans(), skip, packet.payload)?)
 }
 
 /// First, Middle and Last as the place in the message asks; but where a READ was started again, the response is a First
@@ -197,10 +198,10 @@ fn on_atomic_ack<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, packet: &Rx
     };
     let fault = match wqe.op {
         SendOp::CompareSwap { .. } | SendOp::FetchAdd { .. } => {
-            debug_assert_eq!(wqe.len, ATOMIC_LEN);
+            debug_assert_eq!(wqe.len(), ATOMIC_LEN);
             // rocev2 facts, wire 6: big endian on the wire, host order in memory.
             let original = ack.original.to_ne_bytes();
-            let placed = scatter(ctx.memory, &wqe.spans, 0, Payload::contiguous(&original));
+            let placed = scatter(ctx.memory, wqe.spans(), 0, Payload::contiguous(&original));
             placed.err().map(|_| WcStatus::LocProtErr)
         }
         _ => Some(WcStatus::BadRespErr),

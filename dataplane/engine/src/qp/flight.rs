@@ -1,60 +1,11 @@
-//! Requests in flight: a ring with a place for each request that the send queue admits, filled in place.
+//! Requests in flight: those that the engine has taken and not completed, each in its place of the send queue.
 
-use crate::limits::{MAX_INLINE, MAX_SGE};
-use crate::memory::Span;
-use crate::status::WcStatus;
-use crate::wr::{SendFlags, SendOp};
-use arrayvec::ArrayVec;
-use std::mem::offset_of;
-use wire::{Psn, Srqn};
-
-/// A send request that the engine has taken. What a request of one piece needs lies in its first two cache lines, in that order.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Wqe {
-    pub wr_id: u64,
-    pub op: SendOp,
-    /// Bytes of the message.
-    pub len: u32,
-    pub first_psn: Psn,
-    /// PSNs of the message: request packets, or for a READ the responses. None for what stays local.
-    pub packets: u32,
-    pub flags: SendFlags,
-    /// READ: the packet of the message with which the latest request begins.
-    pub read_from: u32,
-    /// XRC: the SRQ that it is for.
-    pub srqn: Srqn,
-    /// Its first packet left, or it was done without one.
-    pub started: bool,
-    /// A local fault that ends the request once all before it are complete.
-    pub fault: Option<WcStatus>,
-    /// The message in registered memory, unless it is inline.
-    pub spans: ArrayVec<Span, MAX_SGE>,
-    /// The message if it has bytes and no spans; otherwise anything.
-    pub inline: ArrayVec<u8, MAX_INLINE>,
-}
-
-const _: () =
-    assert!(offset_of!(Wqe, spans) + 8 + size_of::<Span>() <= 128, "one span lies in the first two lines");
+use crate::queue::Wqe;
+use crate::wr::SendOp;
+use ring::Taker;
+use wire::Psn;
 
 impl Wqe {
-    fn empty() -> Self {
-        Wqe {
-            wr_id: 0,
-            op: SendOp::Send,
-            flags: SendFlags::empty(),
-            srqn: Srqn::default(),
-            len: 0,
-            first_psn: Psn::new(0),
-            packets: 0,
-            fault: None,
-            started: false,
-            read_from: 0,
-            spans: ArrayVec::new(),
-            inline: ArrayVec::new(),
-        }
-    }
-
     /// PSNs of the message before `una`, which is not before the message.
     pub fn done_before(&self, una: Psn) -> u32 {
         offset(una, self.first_psn)
@@ -67,29 +18,19 @@ pub(crate) fn offset(psn: Psn, from: Psn) -> u32 {
     Psn::new(psn.value().wrapping_sub(from.value())).value()
 }
 
-/// Bytes of the ring for a send queue of `depth`.
-pub(crate) fn flight_bytes(depth: u32) -> usize {
-    places(depth) as usize * size_of::<Wqe>()
-}
-
-fn places(depth: u32) -> u32 {
-    depth.max(1).next_power_of_two()
-}
-
-/// The ring. Requests are named by their place in the order of posting, modulo 2^32.
+/// The send queue from the engine's side. Requests are named by their place in the order of posting, modulo 2^32.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    slots: Box<[Wqe]>,
-    mask: u32,
+    queue: Taker<Wqe>,
+    /// The oldest request. Places before it, down to the first that the queue does not have back, are to be given back.
     head: u32,
-    tail: u32,
 }
 
 impl Flight {
-    /// A ring with room for `depth` requests.
-    pub fn new(depth: u32) -> Self {
-        let places = places(depth);
-        Flight { slots: (0..places).map(|_| Wqe::empty()).collect(), mask: places - 1, head: 0, tail: 0 }
+    /// What a queue has. Nothing is in flight.
+    pub fn new(queue: Taker<Wqe>) -> Self {
+        let head = queue.taken();
+        Flight { queue, head }
     }
 
     /// The oldest request's number (the next one's when there is none).
@@ -99,19 +40,19 @@ impl Flight {
 
     /// The number that the next request gets.
     pub fn tail(&self) -> u32 {
-        self.tail
+        self.queue.taken()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.head == self.tail
+        self.head == self.tail()
     }
 
     pub fn get(&self, seq: u32) -> &Wqe {
-        &self.slots[(seq & self.mask) as usize]
+        self.queue.get(seq)
     }
 
     pub fn get_mut(&mut self, seq: u32) -> &mut Wqe {
-        &mut self.slots[(seq & self.mask) as usize]
+        self.queue.get_mut(seq)
     }
 
     /// The oldest request.
@@ -119,15 +60,23 @@ impl Flight {
         (!self.is_empty()).then(|| self.get(self.head))
     }
 
-    /// Adds the place at the end, whatever it held, and gives it to be filled. The send queue bounds how many there are.
-    pub fn push(&mut self) -> &mut Wqe {
-        debug_assert!(self.tail.wrapping_sub(self.head) <= self.mask, "the send queue bounds the ring");
-        let seq = self.tail;
-        self.tail = self.tail.wrapping_add(1);
-        self.get_mut(seq)
+    /// The bell of the queue was heard. Called before looking for requests.
+    pub fn answer(&self) {
+        self.queue.ring().answer();
     }
 
-    /// Frees the oldest place, and what the request held on to. There must be one.
+    /// Somebody has posted what is not taken.
+    pub fn has_waiting(&self) -> bool {
+        self.queue.has_waiting()
+    }
+
+    /// Takes the oldest posted request. The engine's part of it is what it was for the request before.
+    #[inline]
+    pub fn take(&mut self) -> Option<&mut Wqe> {
+        self.queue.take()
+    }
+
+    /// Ends the oldest request, whose place is given back by the next [`release`](Self::release). There must be one.
     pub fn pop(&mut self) -> &mut Wqe {
         debug_assert!(!self.is_empty(), "someone finished a request that is not there");
         let seq = self.head;
@@ -135,10 +84,19 @@ impl Flight {
         self.get_mut(seq)
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
+    /// Gives back the places of all that has ended.
+    #[inline]
+    pub fn release(&mut self) {
+        self.queue.release(self.head.wrapping_sub(self.queue.released()));
+    }
+
+    /// Forgets every request, taken or not. What a thread is just now posting stays counted, and may stay.
+    pub fn discard(&mut self) {
+        while self.queue.take().is_some() {}
         while !self.is_empty() {
+            // Lets go of an address handle or a region.
             self.pop().op = SendOp::Send;
         }
+        self.release();
     }
 }

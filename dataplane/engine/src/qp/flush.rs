@@ -41,12 +41,10 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
 
 /// In ERROR or SQE: flushes what was posted since. Receives go on in SQE, and those of an SRQ belong to others too.
 pub(crate) fn flush_posted<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
-    while let Some(posted) = qp.sq.take() {
-        // Lets go of an address handle or a region.
-        let op = std::mem::replace(&mut posted.op, SendOp::Send);
-        let cqe = Cqe::new(posted.wr_id, WcStatus::WrFlushErr, op.wc_opcode(), qp.qpn);
-        qp.sq.release(1);
-        qp.push_send_cqe(ctx, cqe);
+    // Nothing is in flight, so what is taken is the oldest.
+    while let Some(wqe) = qp.req.flight.take() {
+        wqe.started = false;
+        end_oldest(qp, ctx, WcStatus::WrFlushErr);
     }
     if qp.state == QpState::Err {
         qp.shared.rq().await_flush(true);
@@ -69,8 +67,9 @@ fn end_oldest<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStatus) {
     let qpn = qp.qpn;
     let wqe = qp.req.pop();
     let cqe = Cqe::new(wqe.wr_id, status, wqe.op.wc_opcode(), qpn);
+    // Lets go of an address handle or a region.
     wqe.op = SendOp::Send;
-    qp.sq.release(1);
+    qp.req.flight.release();
     qp.push_send_cqe(ctx, cqe);
 }
 

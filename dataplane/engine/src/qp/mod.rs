@@ -37,7 +37,7 @@ use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, PdId};
 use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
-use crate::queue::{CompletionQueue, Posted, QpShared, RecvQueue, Staged};
+use crate::queue::{CompletionQueue, QpShared, RecvQueue, Staged};
 use crate::wr::RecvWr;
 use requester::Requester;
 use responder::Responder;
@@ -47,7 +47,6 @@ use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
 pub(crate) use admit::admit;
-pub(crate) use flight::flight_bytes;
 
 /// What a QP is created with.
 #[derive(Clone, Debug)]
@@ -103,31 +102,31 @@ pub(crate) enum Poll {
     Full,
 }
 
-/// A queue pair.
+/// A queue pair. What packets and posts ask for lies in cache lines one after the other, from the end of `attr` to the first of
+/// `counters`: of many QPs they come from memory, and each line that a QP's turn needs costs as much as all work on it.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Qp {
     pub(crate) shared: Arc<QpShared>,
-    /// Where its send requests come from.
-    pub(crate) sq: Taker<Posted>,
+    pub(crate) recv_cq: Arc<CompletionQueue>,
     /// Where its receives come from, unless that is an SRQ.
     pub(crate) rq: Option<Taker<RecvWr>>,
-    pub(crate) qpn: Qpn,
-    pub(crate) qp_type: QpType,
-    pub(crate) pd: PdId,
-    pub(crate) send_cq: Arc<CompletionQueue>,
-    pub(crate) recv_cq: Arc<CompletionQueue>,
-    pub(crate) sq_sig_all: bool,
-    pub(crate) port_mtu: wire::Mtu,
-    pub(crate) state: QpState,
     pub(crate) attr: QpAttr,
-    pub(crate) path: Option<Path>,
-    pub(crate) req: Requester,
-    pub(crate) resp: Responder,
-    pub(crate) counters: Counters,
+    pub(crate) state: QpState,
+    pub(crate) qp_type: QpType,
+    pub(crate) sq_sig_all: bool,
     /// COMM_EST was raised.
     pub(crate) established: bool,
+    pub(crate) port_mtu: wire::Mtu,
     /// It has bound a window of type 2, which may still be its own.
     pub(crate) has_windows: bool,
+    pub(crate) qpn: Qpn,
+    pub(crate) pd: PdId,
+    pub(crate) send_cq: Arc<CompletionQueue>,
+    pub(crate) req: Requester,
+    pub(crate) path: Option<Path>,
+    pub(crate) resp: Responder,
+    pub(crate) counters: Counters,
 }
 
 impl Path {
@@ -141,11 +140,10 @@ impl Qp {
     /// `None` when there is a QP with the same queues already.
     pub(crate) fn new(init: QpInit) -> Option<Self> {
         Some(Qp {
-            sq: init.shared.sq().taker()?,
+            req: Requester::new(init.shared.sq().taker()?),
             rq: init.shared.rq().taker(),
             qpn: init.shared.qpn(),
             qp_type: init.shared.qp_type(),
-            req: Requester::new(init.shared.sq().depth()),
             resp: Responder::new(),
             shared: init.shared,
             pd: init.pd,
@@ -250,9 +248,32 @@ impl Qp {
 
     /// A poster rang: new requests, or receives to flush.
     pub(crate) fn on_doorbell<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
-        self.shared.answer();
+        self.req.flight.answer();
         if matches!(self.state, QpState::Err | QpState::Sqe) {
             flush::flush_posted(self, ctx);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Counter;
+    use std::mem::offset_of;
+
+    /// A line more is one more to come from memory for every turn of one among many QPs.
+    #[test]
+    fn what_packets_need_lies_in_seven_lines_and_that_of_the_counters() {
+        let begin = offset_of!(Qp, attr) + offset_of!(QpAttr, access);
+        let end = offset_of!(Qp, resp) + responder::USUAL_BYTES;
+        let lines = end.div_ceil(64) - begin / 64;
+        assert!(lines <= 7, "{lines} lines: bytes {begin} to {end}");
+        assert_eq!(offset_of!(Qp, counters) % 64, 0);
+        assert_eq!(
+            Counter::ALL[..8].last(),
+            Some(&Counter::Retransmitted),
+            "the first eight lie in one line"
+        );
+        assert!(size_of::<QpShared>() <= 64);
     }
 }

@@ -7,7 +7,6 @@ pub use error::ModifyError;
 
 use super::{Ctx, Qp, QpAttr, QpAttrMask, QpState, complete, flush};
 use crate::memory::Memory;
-use crate::queue::discard;
 use check::Change;
 use wire::Psn;
 
@@ -54,7 +53,6 @@ impl Qp {
     pub(crate) fn reset(&mut self) {
         // First the state, so that nobody posts behind what is thrown away.
         self.set_state(QpState::Reset);
-        discard(&mut self.sq);
         while self.take_receive().is_some() {}
         self.shared.rq().await_flush(false);
         self.req.reset(Psn::new(0));

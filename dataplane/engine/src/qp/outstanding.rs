@@ -1,9 +1,11 @@
 //! What a send queue has outstanding: the ring of requests, the oldest PSN without an answer (`una`), and the cursor that
 //! names the next packet, new or again. Going back is moving the cursor to `una`; a full sink leaves it where it is.
 
-use super::flight::{Flight, Wqe, offset};
+use super::flight::{Flight, offset};
 use super::window::Window;
 use crate::Nanos;
+use crate::queue::Wqe;
+use ring::Taker;
 use wire::Psn;
 
 /// Half of the PSN space: beyond that an old packet could not be told from a new one.
@@ -27,8 +29,9 @@ pub(crate) struct RnrWait {
     pub until: Nanos,
 }
 
-/// The sending half of a QP.
+/// The sending half of a QP. What only losses touch comes last.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Requester {
     pub flight: Flight,
     /// The next packet to send.
@@ -47,12 +50,12 @@ pub(crate) struct Requester {
     pub retries: u8,
     /// Steps taken of `rnr_retry` since the last progress.
     pub rnr_retries: u8,
+    /// It went back to `una` and has seen no progress since: more signs of the same gap mean nothing new.
+    pub recovering: bool,
     /// When the ACK timer fires.
     pub deadline: Option<Nanos>,
     /// The peer was not ready for a request: it and all behind it wait.
     pub rnr: Option<RnrWait>,
-    /// It went back to `una` and has seen no progress since: more signs of the same gap mean nothing new.
-    pub recovering: bool,
     /// What had been sent when it last went back for a gap. ACKs up to there may be answers to duplicates.
     pub recover_end: Option<Psn>,
 }
@@ -69,11 +72,12 @@ pub(crate) struct Advance {
 }
 
 impl Requester {
-    /// A requester for a send queue of `depth`. Everything it needs is allocated here.
-    pub fn new(depth: u32) -> Self {
+    /// A requester for a send queue.
+    pub fn new(queue: Taker<Wqe>) -> Self {
+        let flight = Flight::new(queue);
         Requester {
-            flight: Flight::new(depth),
-            cursor: Cursor { seq: 0, packet: 0 },
+            cursor: Cursor { seq: flight.tail(), packet: 0 },
+            flight,
             una: Psn::new(0),
             sent_end: Psn::new(0),
             window: Window::START,
@@ -81,16 +85,16 @@ impl Requester {
             since_ack_req: 0,
             retries: 0,
             rnr_retries: 0,
+            recovering: false,
             deadline: None,
             rnr: None,
-            recovering: false,
             recover_end: None,
         }
     }
 
-    /// Starts afresh: nothing in flight, next PSN `sq_psn` (RESET, and RTR → RTS).
+    /// Starts afresh: nothing in flight or posted, next PSN `sq_psn` (RESET, and RTR → RTS, before which nobody can post).
     pub fn reset(&mut self, sq_psn: Psn) {
-        self.flight.clear();
+        self.flight.discard();
         self.sent_end = sq_psn;
         self.forget();
         self.window = Window::START;
@@ -206,7 +210,7 @@ impl Requester {
         }
     }
 
-    /// Frees the oldest place in the ring; the cursor does not stay behind.
+    /// Ends the oldest request, as [`Flight::pop`] does; the cursor does not stay behind.
     pub fn pop(&mut self) -> &mut Wqe {
         if self.cursor.seq == self.flight.head() {
             self.cursor = Cursor { seq: self.cursor.seq.wrapping_add(1), packet: 0 };

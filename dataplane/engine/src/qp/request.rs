@@ -1,6 +1,6 @@
 //! One request packet: what it looks like, and what its leaving changes (rocev2 facts, transport sections 5, 7, 8 and 20).
 
-use super::flight::{Wqe, offset};
+use super::flight::offset;
 use super::outstanding::Cursor;
 use super::{Qp, QpType, retry};
 use crate::Nanos;
@@ -8,6 +8,7 @@ use crate::counters::Counter;
 use crate::limits::ACK_REQ_EVERY;
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use crate::placement::to_feth;
+use crate::queue::Wqe;
 use crate::wr::SendOp;
 use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth, XrcEth};
 
@@ -133,7 +134,7 @@ fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: 
     let reth = |remote: &crate::wr::Remote, skip: u32| Reth {
         va: remote.addr.wrapping_add(u64::from(skip)),
         rkey: remote.rkey,
-        dma_len: wqe.len - skip,
+        dma_len: wqe.len() - skip,
     };
     match &wqe.op {
         SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => ext.push(reth(remote, 0)),
@@ -172,14 +173,14 @@ fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: 
 }
 
 fn payload(wqe: &Wqe, packet: u32, mtu: Mtu) -> Gather<'_> {
-    if wqe.op.returns_data() || wqe.len == 0 {
+    if wqe.op.returns_data() || wqe.len() == 0 {
         return Gather::EMPTY;
     }
     // Below 2^31: the packet is one of the message's.
     let offset = packet * mtu.bytes();
-    let len = mtu.bytes().min(wqe.len - offset);
-    if wqe.spans.is_empty() {
-        return Gather::Bytes(&wqe.inline[offset as usize..(offset + len) as usize]);
+    let len = mtu.bytes().min(wqe.len() - offset);
+    if wqe.is_inline() {
+        return Gather::Bytes(&wqe.inline()[offset as usize..(offset + len) as usize]);
     }
-    Gather::Spans { spans: &wqe.spans, offset, len }
+    Gather::Spans { spans: wqe.spans(), offset, len }
 }

@@ -5,13 +5,14 @@
 
 pub(crate) use super::outstanding::Requester;
 
-use super::flight::{Wqe, offset};
+use super::flight::offset;
 use super::load::Loaded;
 use super::outstanding::MAX_OUTSTANDING;
 use super::{Ctx, Poll, Qp, QpState, complete, load, request};
 use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
+use crate::queue::Wqe;
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
 
@@ -71,7 +72,7 @@ fn may_start(qp: &Qp, wqe: &Wqe) -> bool {
 pub(crate) fn may_send(qp: &Qp) -> bool {
     match next(qp) {
         Next::Nothing => false,
-        Next::Load => qp.sq.has_waiting(),
+        Next::Load => qp.req.flight.has_waiting(),
         Next::Local | Next::Packet => true,
     }
 }

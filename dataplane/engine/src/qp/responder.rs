@@ -32,26 +32,31 @@ use receive::Receive;
 use wire::{Msn, OpcodeInfo, Psn, Srqn};
 use write::WriteProgress;
 
-/// The receiving half of a QP.
+/// The receiving half of a QP. The receive comes last, with the room for its pieces.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Responder {
     /// PSN of the next request (ePSN).
     pub(super) expected: Psn,
     /// Messages completed.
     pub(super) msn: Msn,
-    /// READs and atomics: executed, and to be answered.
-    pub(super) slots: Slots,
     /// The ACK or NAK to be sent.
     pub(super) outbox: Outbox,
     /// The request before, which says what may follow; none at the start and after a broken UC message.
     previous: Option<&'static OpcodeInfo>,
+    /// READs and atomics: executed, and to be answered.
+    pub(super) slots: Slots,
     /// The WRITE under way.
     write: WriteProgress,
-    /// The receive under way.
-    receive: Receive,
     /// XRC: the SRQ that the message is for.
     pub(super) srqn: Srqn,
+    /// The receive under way.
+    receive: Receive,
 }
+
+/// Bytes of what most packets need.
+#[cfg(test)]
+pub(super) const USUAL_BYTES: usize = std::mem::offset_of!(Responder, receive);
 
 impl Responder {
     /// A responder before its first packet.

@@ -1,7 +1,8 @@
 //! Lists of requests that are posted together: what threads have to agree on for a post is agreed on once.
 
 use super::receive;
-use super::{PostError, Posted, QpShared};
+use super::wqe::Wqe;
+use super::{PostError, QpShared};
 use crate::wr::{RecvWr, SendWr};
 use ring::Posting;
 use wire::Srqn;
@@ -11,12 +12,12 @@ use wire::Srqn;
 #[must_use = "nothing is posted before it is told so"]
 pub struct SendList<'a> {
     qp: &'a QpShared,
-    posting: Posting<'a, Posted>,
+    posting: Posting<'a, Wqe>,
     is_empty: bool,
 }
 
 impl<'a> SendList<'a> {
-    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, Posted>) -> Self {
+    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, Wqe>) -> Self {
         SendList { qp, posting, is_empty: true }
     }
 

@@ -6,10 +6,11 @@ mod list;
 mod receive;
 mod send;
 mod staged;
+mod wqe;
 
 pub use completion::{Arm, CompletionQueue, CqFull};
 pub use list::{RecvList, SendList};
 pub use receive::{RecvQueue, XrcdId};
 pub use send::{PostError, QpShared, SendQueue};
-pub(crate) use send::{Posted, discard};
 pub(crate) use staged::Staged;
+pub(crate) use wqe::Wqe;

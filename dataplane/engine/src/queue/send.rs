@@ -1,10 +1,10 @@
 //! The send queue of a QP, and what a QP shares with its posters.
 
+use super::wqe::{Wqe, room_bytes};
 use super::{RecvList, RecvQueue, SendList};
 use crate::limits::MAX_MESSAGE;
 use crate::qp::{QpState, QpType};
-use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, WrData};
-use arrayvec::ArrayVec;
+use crate::wr::{RecvWr, SendOp, SendWr, WrData};
 use ring::{Ring, Taker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -47,50 +47,10 @@ pub enum PostError {
     TooLong,
 }
 
-/// A request as it lies in the queue, until the engine takes it. What one of a single SGE has lies in the first two cache lines.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Posted {
-    pub wr_id: u64,
-    pub op: SendOp,
-    pub flags: SendFlags,
-    /// On an XRC initiator, the SRQ that it is for.
-    pub srqn: Srqn,
-    pub data: WrData,
-}
-
-impl Posted {
-    fn empty() -> Posted {
-        let (op, data) = (SendOp::Send, WrData::Sges(ArrayVec::new()));
-        Posted { wr_id: 0, op, flags: SendFlags::empty(), srqn: Srqn::default(), data }
-    }
-
-    /// Takes over what a request has, and no more of its room.
-    #[inline]
-    pub fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
-        self.wr_id = wr.wr_id;
-        self.flags = wr.flags;
-        self.srqn = srqn;
-        self.op = std::mem::replace(&mut wr.op, SendOp::Send);
-        match (&mut self.data, &wr.data) {
-            (WrData::Sges(here), WrData::Sges(sges)) => {
-                here.clear();
-                here.extend(sges.iter().copied());
-            }
-            (WrData::Inline(here), WrData::Inline(bytes)) => {
-                here.clear();
-                // Both have the same capacity, so this cannot fail.
-                let _ = here.try_extend_from_slice(bytes);
-            }
-            (here, data) => *here = data.clone(),
-        }
-    }
-}
-
-/// Posted send requests that the engine has not started.
+/// Posted send requests, until they are complete.
 #[derive(Debug)]
 pub struct SendQueue {
-    ring: Arc<Ring<Posted>>,
+    ring: Arc<Ring<Wqe>>,
     max_sge: usize,
     max_inline: usize,
 }
@@ -98,7 +58,8 @@ pub struct SendQueue {
 impl SendQueue {
     /// A queue for `depth` requests, from post to completion.
     pub fn new(depth: u32, max_sge: usize, max_inline: usize) -> Self {
-        SendQueue { ring: Arc::new(Ring::new(depth, Posted::empty)), max_sge, max_inline }
+        let ring = Ring::new(depth, || Wqe::empty(max_sge, max_inline));
+        SendQueue { ring: Arc::new(ring), max_sge, max_inline }
     }
 
     /// Requests that fit.
@@ -116,8 +77,13 @@ impl SendQueue {
         self.ring.waiting() as usize
     }
 
+    /// Bytes that it takes: the ring, and what each of its places has apart.
+    fn bytes(&self) -> usize {
+        self.ring.bytes() + self.ring.places() * room_bytes(self.max_sge, self.max_inline)
+    }
+
     /// The engine's side of the queue; `None` while there is one already.
-    pub(crate) fn taker(&self) -> Option<Taker<Posted>> {
+    pub(crate) fn taker(&self) -> Option<Taker<Wqe>> {
         Taker::new(&self.ring)
     }
 
@@ -130,17 +96,9 @@ impl SendQueue {
     }
 }
 
-/// Forgets every request, started or not. What a thread is just now posting stays counted, and may stay.
-pub(crate) fn discard(sq: &mut Taker<Posted>) {
-    while let Some(posted) = sq.take() {
-        // Lets go of an address handle or a region.
-        posted.op = SendOp::Send;
-    }
-    sq.release(sq.held());
-}
-
-/// What a QP shares with the threads that post to it.
+/// What a QP shares with the threads that post to it: all of it in one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct QpShared {
     qpn: Qpn,
     qp_type: QpType,
@@ -293,9 +251,9 @@ impl QpShared {
         wr.data.len().filter(|&len| len <= MAX_MESSAGE).map(|_| ()).ok_or(PostError::TooLong)
     }
 
-    /// Bytes of its rings: those of posted requests, and the engine's of what is in flight.
+    /// Bytes of its rings.
     pub fn ring_bytes(&self) -> usize {
-        self.sq.ring.bytes() + crate::qp::flight_bytes(self.sq.depth()) + self.rq.ring_bytes()
+        self.sq.bytes() + self.rq.ring_bytes()
     }
 
     /// Marks a doorbell as under way; true when the caller has to send it.

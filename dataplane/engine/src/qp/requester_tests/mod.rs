@@ -19,6 +19,7 @@ mod huge;
 mod local_faults;
 mod local_invalidate;
 mod operations;
+mod places;
 mod rd_atomic_limit;
 mod read;
 mod read_restart;

@@ -15,11 +15,10 @@ use ring::Taker;
 
 /// A receive under way, or room for one.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Receive {
     /// Its `wr_id`, while there is one.
     wr_id: Option<u64>,
-    /// The SGEs that hold something, as spans.
-    spans: ArrayVec<Span, MAX_SGE>,
     /// All SGEs could be resolved.
     usable: bool,
     capacity: u32,
@@ -27,6 +26,8 @@ pub(super) struct Receive {
     /// Where the next byte goes: span and offset in it.
     span: usize,
     offset: u32,
+    /// The SGEs that hold something, as spans.
+    spans: ArrayVec<Span, MAX_SGE>,
 }
 
 impl Receive {
