@@ -20,7 +20,8 @@ fn items_come_in_order_round_and_round() {
         assert_eq!(take_all(&queue, 1), [4 * round]);
         assert_eq!(queue.add(&[4 * round + 3]), 1);
         assert_eq!(take_all(&queue, 9), [1, 2, 3].map(|n| 4 * round + n));
-        assert!(queue.is_empty() && queue.len() == 0 && take_all(&queue, 9).is_empty());
+        assert_eq!((queue.is_empty(), queue.len()), (true, 0));
+        assert!(take_all(&queue, 9).is_empty());
     }
 }
 
