@@ -79,8 +79,11 @@ struct Own<M> {
 
 impl<M: Memory> Own<M> {
     fn new(memory: M, sq_sig_all: bool, rq: Arc<RecvQueue>) -> Self {
+        Own::with_cq(memory, sq_sig_all, rq, Arc::new(CompletionQueue::new(1, 16, || {})))
+    }
+
+    fn with_cq(memory: M, sq_sig_all: bool, rq: Arc<RecvQueue>, cq: Arc<CompletionQueue>) -> Self {
         let events = Arc::new(EventQueue::new(8));
-        let cq = Arc::new(CompletionQueue::new(1, 16, || {}));
         let sq = SendQueue::new(8, 8, 0);
         let shared = Arc::new(QpShared::new(QPN, QpType::Rc, sq, rq));
         let mut engine = Engine::new(EngineConfig { max_qps: 1, max_mrs: 1 }, memory, Arc::clone(&events));

@@ -1,6 +1,10 @@
 //! Requests lie in the places of their queue from post to completion: what one leaves there is nothing to the next.
 
 use super::*;
+use crate::queue::Arm;
+use crate::testkit::{HeapMemory, ListSink};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[test]
 fn a_place_serves_requests_of_every_kind_in_any_order() {
@@ -50,4 +54,30 @@ fn a_request_that_got_past_the_checks_into_a_queue_without_room_for_it_is_too_lo
         let len = queue.take().unwrap().checked_len();
         assert_eq!(len, (pieces == 1).then_some(8), "{pieces} pieces");
     }
+}
+
+#[test]
+fn places_are_free_before_the_completions_of_their_requests_can_be_seen() {
+    let shared = Arc::new(OnceLock::<Arc<QpShared>>::new());
+    let outstanding = Arc::new(AtomicU32::new(u32::MAX));
+    let (queues, seen) = (Arc::clone(&shared), Arc::clone(&outstanding));
+    let notify = move || seen.store(queues.get().unwrap().sq().outstanding(), Ordering::Relaxed);
+    let cq = Arc::new(CompletionQueue::new(1, 16, notify));
+    let memory = HeapMemory::default();
+    let mut own = Own::with_cq(memory.clone(), false, Arc::new(RecvQueue::new(1, 1)), cq);
+    shared.set(Arc::clone(&own.shared)).unwrap();
+    own.connect(&attributes());
+    // The last of those that are covered is not signaled; one is not covered.
+    for id in 1..=5 {
+        let flags = if id == 4 { SendFlags::empty() } else { SendFlags::SIGNALED };
+        own.post(with_flags(wr(id, SendOp::Send, &[]), flags));
+    }
+    own.engine.poll_transmit(0, &mut ListSink::new(memory, 9));
+    own.cq.arm(Arm::Any);
+    let packet =
+        Packet::new(QpType::Rc, Operation::Acknowledge, Position::Only, QPN, wire::Psn::new(0x103), &[]);
+    own.deliver(&packet.with(Aeth { syndrome: Syndrome::ACK, msn: Msn::new(0) }));
+    assert_eq!(outstanding.load(Ordering::Relaxed), 1, "as the program was told");
+    let ids: Vec<u64> = std::iter::from_fn(|| own.cq.poll()).map(|cqe| cqe.wr_id).collect();
+    assert_eq!(ids, [1, 2, 3]);
 }
