@@ -127,6 +127,28 @@ fn a_frame_from_the_wire_with_our_own_source_is_dropped() {
     assert_eq!(qp.receives.len(), 1);
 }
 
+/// Nor is it let in behind a packet of our own that was like it.
+#[test]
+fn our_own_packets_open_the_way_to_none_from_the_wire() {
+    let (mut peer, driven) = rig("like");
+    let qp = driven.end.create_qp(0, A, QpType::Ud);
+    driven.end.activate_ud(&qp, QKEY);
+    let mr = driven.end.register(0x10, 4096);
+    qp.post_recv(1, mr.sge(100, 100));
+    qp.post_recv(2, mr.sge(200, 100));
+    let own = way(driven.end.at, driven.end.at);
+    let ah = Arc::new(AddressHandle::new(PdId(1), own.dst, HeaderTemplate::new(&own).unwrap()));
+    let op = SendOp::UdSend { ah, remote_qpn: A, qkey: QKEY, imm: None };
+    driven.end.post(&qp, 1, op, sges(&[mr.sge(0, 12)]));
+    drive(&[&driven], || qp.receives.len() == 1);
+    let deth = Deth { qkey: QKEY, src_qpn: A };
+    let forged = roce(&own, &Bth::new(UD_SEND_ONLY, A, Psn::new(1)), &ExtHeaders::EMPTY.with(deth), b"x");
+    peer.send(0, &[forged]);
+    settle(&[&driven]);
+    assert_eq!(driven.end.counters(0).dropped(Drop::OwnSource), 1);
+    assert_eq!(qp.receives.len(), 1);
+}
+
 /// A long message does not take the pool's buffers: what is not turned round yet waits in the send queue.
 #[test]
 fn the_ring_of_looped_packets_is_bounded() {
