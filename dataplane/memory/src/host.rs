@@ -32,14 +32,37 @@ struct Held {
     /// Of all of the packet before them.
     icrc: Cell<u32>,
     /// What is behind them: pad and iCRC.
-    tail: Cell<Tail>,
+    tail: Cell<Option<Tail>>,
 }
 
 /// Up to three bytes of pad, and the iCRC.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tail {
-    bytes: [u8; 3 + ICRC_LEN],
-    len: usize,
+    pad: [u8; 3],
+    pad_len: u8,
+    icrc: [u8; ICRC_LEN],
+}
+
+impl Tail {
+    /// `None` for what is longer or shorter, and so the tail of no frame: no sum is right.
+    #[inline]
+    fn new(bytes: &[u8]) -> Option<Tail> {
+        let (pad, icrc) = bytes.split_last_chunk::<ICRC_LEN>()?;
+        let mut tail = Tail { pad: [0; 3], pad_len: pad.len() as u8, icrc: *icrc };
+        if !pad.is_empty() {
+            tail.pad.get_mut(..pad.len())?.copy_from_slice(pad);
+        }
+        Some(tail)
+    }
+
+    /// Whether the iCRC is right, given that of all before the tail.
+    #[inline]
+    fn agrees(self, mut icrc: Icrc) -> bool {
+        if self.pad_len != 0 {
+            icrc.update(&self.pad[..usize::from(self.pad_len)]);
+        }
+        icrc.to_wire() == self.icrc
+    }
 }
 
 impl HostMemory {
@@ -91,14 +114,10 @@ impl HostMemory {
     /// A [`Lender`](crate::Lender) has lent them, and does not settle before they are let go.
     #[inline]
     pub unsafe fn hold(&self, start: NonNull<u8>, len: usize, icrc: Icrc, tail: &[u8]) {
-        let mut end = Tail::default();
-        // A longer tail is none of a frame: its sum will be wrong.
-        end.len = tail.len().min(end.bytes.len());
-        end.bytes[..end.len].copy_from_slice(&tail[..end.len]);
         self.held.from.store(start.as_ptr(), Ordering::Relaxed);
         self.held.left.set(len);
         self.held.icrc.set(icrc.value());
-        self.held.tail.set(end);
+        self.held.tail.set(Tail::new(tail));
     }
 
     /// Holds nothing any more.
@@ -165,9 +184,9 @@ impl Memory for HostMemory {
             held.left.set(later);
             return Ok(());
         }
-        let Tail { bytes, len: behind } = held.tail.get();
+        let tail = held.tail.get();
         held.left.set(0);
-        let is_right = |crc| Icrc::after(crc).is_right_with(&bytes[..behind]);
+        let is_right = |crc| tail.is_some_and(|tail| tail.agrees(Icrc::after(crc)));
         // SAFETY: as above.
         let right = unsafe { area.write_if(dst.offset(), from, len, crc, is_right) }.map_err(gone)?;
         if right { Ok(()) } else { Err(PlaceError::Spoilt) }

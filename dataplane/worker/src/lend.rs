@@ -123,20 +123,13 @@ impl Lending {
 
 /// Whether a frame whose payload is lent can be executed from where that is: nothing of it has to be in a buffer, or to be known as
 /// right before it is placed.
-pub(crate) fn can_stay(mbuf: &Mbuf, frame: &Frame) -> bool {
+#[inline]
+pub(crate) fn can_stay(parts: &LentParts<'_>, frame: &Frame) -> bool {
     let placed =
         matches!(frame.info.operation.base(), Operation::Send | Operation::Write | Operation::ReadResponse);
-    let whole = mbuf.lent_parts().is_some_and(|LentParts { head, len, .. }| {
-        (head.len(), len) == (frame.payload_offset(), frame.payload_len())
-    });
+    let whole = (parts.head.len(), parts.len) == (frame.payload_offset(), frame.payload_len());
     // A SEND that takes a key away does so before it is placed. A UDP checksum, which nobody makes, is of the payload, too.
-    placed && whole && !frame.info.has(ExtKind::Ieth) && frame.verify_udp_checksum([]).is_ok()
-}
-
-/// The headers of a frame whose payload is lent.
-pub(crate) fn parse(mbuf: &Mbuf) -> Result<Frame, FrameError> {
-    let LentParts { head, .. } = mbuf.lent_parts().ok_or(FrameError::Truncated)?;
-    Frame::parse(head, mbuf.pkt_len())
+    placed && whole && !frame.info.has(ExtKind::Ieth) && frame.udp_checksum == 0
 }
 
 impl Lane {

@@ -164,19 +164,32 @@ impl Lane {
 
     /// A frame whose payload is where its sender has it. One that is not for the engine here, or cannot be executed from there,
     /// becomes a packet like any other.
+    #[inline]
     fn lent_fate(&mut self, mbuf: &mut Mbuf, place: &mut Option<Frame>) -> Fate {
-        let frame = match lend::parse(mbuf) {
-            Ok(frame) => place.insert(frame),
-            // Nobody could read it.
-            Err(reason) => {
-                self.bad(reason);
-                return Fate::Dropped;
+        let parts = mbuf.lent_parts();
+        let head = parts.map_or(&[][..], |parts| parts.head);
+        let is_known = self.flows.parse(head, mbuf.pkt_len(), place);
+        if !is_known {
+            match Frame::parse(head, mbuf.pkt_len()) {
+                Ok(frame) => *place = Some(frame),
+                // Nobody could read it.
+                Err(reason) => {
+                    self.bad(reason);
+                    return Fate::Dropped;
+                }
             }
-        };
-        match self.fate(frame, Origin::Wire) {
-            Fate::Dropped => Fate::Dropped,
-            Fate::Local if lend::can_stay(mbuf, frame) => Fate::Lent,
-            fate => self.take_in(mbuf, frame, fate),
+        }
+        let Some(frame) = place else { return Fate::Dropped };
+        let fate = if is_known { self.whose(frame) } else { self.fate(frame, Origin::Wire) };
+        match (fate, parts) {
+            (Fate::Dropped, _) => fate,
+            (Fate::Local, Some(parts)) if lend::can_stay(&parts, frame) => {
+                if !is_known {
+                    self.flows.note(frame, head);
+                }
+                Fate::Lent
+            }
+            _ => self.take_in(mbuf, frame, fate),
         }
     }
 

@@ -127,8 +127,8 @@ impl Lane {
         };
         debug_assert_eq!(before, bytes_of(burst));
         let count = self.tx.burst(burst);
-        // What was not taken, seldom anything.
-        *bytes = bytes_of(burst);
+        // A port that is full takes nothing, for poll after poll; one that is not takes all.
+        *bytes = if count == 0 { before } else { bytes_of(burst) };
         let traffic = &mut self.counters.traffic;
         traffic.tx_frames += count as u64;
         traffic.tx_bytes += (before - *bytes) as u64;

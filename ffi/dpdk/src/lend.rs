@@ -89,10 +89,10 @@ impl Mbuf {
     /// - Nobody reads or writes them through the packet: it is chained, given to a [`TxQueue`](crate::TxQueue) or dropped.
     #[inline]
     pub unsafe fn lend(self, start: NonNull<u8>, len: u16, returns: &Returns) -> Option<Mbuf> {
-        if self.pkt_len() != 0 {
-            return None;
-        }
-        if self.nb_segs() != 1 || self.headroom() + self.tailroom() < usize::from(LEND_ROOM) {
+        if self.pkt_len() != 0
+            || self.nb_segs() != 1
+            || self.headroom() + self.tailroom() < usize::from(LEND_ROOM)
+        {
             return None;
         }
         let opaque = std::ptr::from_ref(returns).cast_mut().cast();

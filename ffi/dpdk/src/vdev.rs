@@ -78,7 +78,8 @@ impl Vdev {
     /// - With `jumbo`, frames up to 16318 bytes pass, and the pool needs [`AF_PACKET_JUMBO_DATA_ROOM`]. Without,
     ///   frames over 1982 bytes are dropped in silence.
     /// - The interface's MTU counts; [`crate::Port::open`] does not change it.
-    /// - The kernel's own stack also sees what arrives; keep it quiet with an interface without addresses.
+    /// - The kernel's own stack also sees what arrives; keep it quiet with an interface without addresses, or with frames for another
+    ///   MAC than the interface's.
     pub fn af_packet(suffix: &str, interface: &str, queues: u16, jumbo: bool) -> Result<Vdev, VdevError> {
         let mut args = format!("iface={},qpairs={queues}", check_interface(interface)?);
         let slot = if jumbo { AF_PACKET_JUMBO_SLOT } else { AF_PACKET_SLOT };
