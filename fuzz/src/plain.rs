@@ -4,7 +4,7 @@ use crate::bytes::Bytes;
 use check::capture::each_frame;
 use check::{Checker, Options};
 use impair::{Direction, Hold, Plan, Shelf, Stage};
-use wire::{Flow, Frame, HEAD_LEN};
+use wire::{Flow, Frame, HEAD_LEN, Icrc};
 
 /// The parser takes any bytes; what it says of a frame lies within the frame, and does not depend on how much of the frame
 /// it was shown.
@@ -15,7 +15,7 @@ pub fn wire_parser(data: &[u8]) {
     let Ok(frame) = parsed else { return };
     assert!(frame.end() <= data.len());
     assert!(
-        frame.payload_offset() + frame.payload_len() + usize::from(frame.bth.pad_count)
+        frame.payload_offset() + frame.payload_len() + usize::from(frame.bth().pad_count)
             == frame.icrc_offset()
     );
     assert!(frame.payload_offset() <= HEAD_LEN);
@@ -26,7 +26,9 @@ pub fn wire_parser(data: &[u8]) {
     assert_eq!(frame.network_header(data).len(), frame.network.header_len());
     if let Some(flow) = Flow::of(&frame, head) {
         let mut place = None;
-        assert!(flow.parse(head, data.len(), &mut place) && place == Some(frame), "it is of its own flow");
+        let icrc = flow.parse(head, data.len(), &mut place);
+        let before = Icrc::before(frame.network, &head[frame.l3_offset()..]);
+        assert!(icrc == Some(before) && place == Some(frame), "it is of its own flow");
     }
 }
 

@@ -100,7 +100,7 @@ impl PortCore {
         let Datagram { frame, deth, vlan, mad } = datagram;
         match () {
             _ if deth.qkey != QKey::GSI => Err(Counter::QKey),
-            _ if !PKey::DEFAULT.matches(frame.bth.pkey) => Err(Counter::PKey),
+            _ if !PKey::DEFAULT.matches(frame.bth().pkey) => Err(Counter::PKey),
             _ if deth.src_qpn != Qpn::GSI => Err(Counter::SourceQp),
             _ => {
                 let version = if frame.network == Network::V1 { RoceVersion::V1 } else { RoceVersion::V2 };

@@ -30,7 +30,7 @@ pub fn capture(name: &str) -> Vec<Packet> {
             let from = frame.src.octets()[15];
             let src_qp = frame.ext::<Deth>(bytes).map(|header| header.src_qpn);
             let imm = frame.ext::<ImmDt>(bytes).map(|header| header.0);
-            packets.push(Packet { opcode: frame.bth.opcode.to_string(), from, src_qp, imm, payload });
+            packets.push(Packet { opcode: frame.bth().opcode.to_string(), from, src_qp, imm, payload });
         }
     })
     .unwrap();

@@ -35,7 +35,7 @@ impl Stranger {
             let found = frames.drain(..).find_map(|bytes| {
                 let frame = Frame::parse(&bytes, bytes.len()).ok()?;
                 let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
-                let mad = (frame.bth.dest_qpn == Qpn::GSI).then(|| CmMad::parse(payload).ok())??;
+                let mad = (frame.bth().dest_qpn == Qpn::GSI).then(|| CmMad::parse(payload).ok())??;
                 Some((wanted(mad.message)?, frame.dmac))
             });
             if let Some(found) = found {

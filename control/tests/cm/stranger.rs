@@ -116,7 +116,7 @@ impl Stranger {
             frame.verify_icrc(&bytes, [&bytes[..]]).unwrap();
             let deth: Deth = frame.ext(&bytes)?;
             assert_eq!((deth.qkey, deth.src_qpn), (QKey::GSI, Qpn::GSI));
-            (frame.bth.dest_qpn == Qpn::GSI)
+            (frame.bth().dest_qpn == Qpn::GSI)
                 .then(|| bytes[frame.payload_offset()..][..frame.payload_len()].to_vec())
         };
         frames.into_iter().filter_map(payload).collect()

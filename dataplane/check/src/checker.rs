@@ -143,7 +143,7 @@ impl Checker {
         single::judge(&mut seen.packet(&mut self.report), as_sent);
         match frame.info.service {
             Service::Rc | Service::Uc | Service::Xrc => self.on_connected(seen),
-            Service::Ud if frame.bth.dest_qpn == Qpn::GSI => self.on_management(bytes, frame),
+            Service::Ud if frame.bth().dest_qpn == Qpn::GSI => self.on_management(bytes, frame),
             _ => {}
         }
     }
@@ -179,12 +179,12 @@ impl Checker {
 
     fn on_connected(&mut self, seen: Seen<'_>) {
         let frame = seen.frame;
-        let key = Key { src: frame.src, dst: frame.dst, dest: frame.bth.dest_qpn };
+        let key = Key { src: frame.src, dst: frame.dst, dest: frame.bth().dest_qpn };
         let Some(index) = self.direction(key, Some(frame)) else { return };
         let half = &mut self.halves.all[index];
         half.sport = frame.udp_sport;
         let peer = match frame.info.is_response() {
-            true => self.halves.asked_by(index, frame.bth.psn, frame.info.service),
+            true => self.halves.asked_by(index, frame.bth().psn, frame.info.service),
             false => half.peer,
         };
         self.service(index, peer, seen);
@@ -274,7 +274,7 @@ impl Checker {
             if restarted {
                 *answers = Default::default();
             }
-            if answers.asked_for.is_some_and(|asked| wire::Psn::new(asked as u32) == frame.bth.psn) {
+            if answers.asked_for.is_some_and(|asked| wire::Psn::new(asked as u32) == frame.bth().psn) {
                 answers.asked_for = None;
             }
             if answers.refused && side.sees_sending && side.sees_answers {

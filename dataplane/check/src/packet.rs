@@ -22,7 +22,7 @@ impl Packet<'_> {
     }
 
     pub fn psn(&self) -> Psn {
-        self.frame.bth.psn
+        self.frame.bth().psn
     }
 
     /// Payload without pad, in bytes.
@@ -39,7 +39,7 @@ impl Packet<'_> {
     /// A checksum of what makes the request: opcode, SE, pad, extension headers and payload. `None` for a frame that was cut.
     pub fn digest(&self) -> Option<u32> {
         let bth = self.frame.bth_offset();
-        let [opcode, flags] = [self.frame.bth.opcode.0, self.bytes[bth + 1] & 0xB0];
+        let [opcode, flags] = [self.frame.bth().opcode.0, self.bytes[bth + 1] & 0xB0];
         let content = self.bytes.get(bth + wire::Bth::LEN..self.frame.icrc_offset())?;
         // The iCRC's generator is a CRC-32 like any other; over something else than a packet it is a digest.
         let mut digest = Icrc::before(Network::V1, &[]);
@@ -53,7 +53,7 @@ impl Packet<'_> {
     }
 
     pub fn broken(&mut self, rule: Rule, words: Arguments<'_>) {
-        let Frame { src, dst, bth, .. } = *self.frame;
+        let (Frame { src, dst, .. }, bth) = (*self.frame, self.frame.bth());
         let (frame, time_ns) = (self.number, self.time_ns);
         let (qpn, psn) = (bth.dest_qpn, bth.psn);
         self.report.broken(rule, || Violation {

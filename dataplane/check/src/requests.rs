@@ -276,7 +276,7 @@ impl Requests {
         if self.next.saturating_sub(oldest) > MOST_OUTSTANDING {
             packet.broken(Rule::Window, format_args!("{} PSNs are outstanding", self.next - oldest));
         }
-        if side.sees_arriving && packet.frame.bth.ack_req && self.front > at {
+        if side.sees_arriving && packet.frame.bth().ack_req && self.front > at {
             self.awaiting.push_back((at, packet.time_ns));
             if self.awaiting.len() > KEPT {
                 self.awaiting.pop_front();

@@ -48,7 +48,7 @@ pub fn judge(packet: &mut Packet<'_>, as_sent: bool) {
 }
 
 fn base_header(packet: &mut Packet<'_>) {
-    let Bth { pkey, dest_qpn, solicited, .. } = packet.frame.bth;
+    let Bth { pkey, dest_qpn, solicited, .. } = packet.frame.bth();
     // One entry in the table of a RoCE port: the default partition, whose member may be a limited one.
     if !PKey::DEFAULT.matches(pkey) {
         packet.broken(Rule::PKey, format_args!("P_Key {pkey} is not the default partition's"));
@@ -68,7 +68,7 @@ fn base_header(packet: &mut Packet<'_>) {
 
 /// IBA's reserved fields, which senders leave zero (wire facts 5 and 6). The iCRC leaves out the byte with FECN and BECN.
 fn reserved(packet: &mut Packet<'_>, as_sent: bool) {
-    let Bth { resv6, resv7, fecn, becn, .. } = packet.frame.bth;
+    let Bth { resv6, resv7, fecn, becn, .. } = packet.frame.bth();
     if resv7 != 0 || as_sent && (resv6 != 0 || fecn || becn) {
         packet.broken(
             Rule::Reserved,
@@ -86,7 +86,7 @@ fn reserved(packet: &mut Packet<'_>, as_sent: bool) {
 
 fn padding(packet: &mut Packet<'_>) {
     let frame = packet.frame;
-    let (count, payload) = (frame.bth.pad_count, frame.payload_len());
+    let (count, payload) = (frame.bth().pad_count, frame.payload_len());
     if count != Bth::pad_for(payload) {
         packet.broken(Rule::Pad, format_args!("PadCnt {count} behind {payload} bytes"));
     } else if let Some(pad) = packet.bytes.get(frame.payload_offset() + payload..frame.icrc_offset())
@@ -142,7 +142,8 @@ fn syndrome(packet: &mut Packet<'_>, operation: Operation) {
 }
 
 fn notification(packet: &mut Packet<'_>, as_sent: bool) {
-    let Bth { becn, fecn, solicited, mig_req, pad_count, ack_req, psn, resv6, resv7, .. } = packet.frame.bth;
+    let Bth { becn, fecn, solicited, mig_req, pad_count, ack_req, psn, resv6, resv7, .. } =
+        packet.frame.bth();
     let open = !becn || fecn || resv6 != 0;
     let flags = solicited || mig_req || pad_count != 0 || ack_req || resv7 != 0;
     let body = packet.bytes.get(packet.frame.payload_offset()..packet.frame.icrc_offset());
@@ -157,7 +158,7 @@ fn notification(packet: &mut Packet<'_>, as_sent: bool) {
 
 fn datagram(packet: &mut Packet<'_>) {
     let Some(Deth { qkey, src_qpn }) = packet.ext::<Deth>() else { return };
-    let to_gsi = packet.frame.bth.dest_qpn == Qpn::GSI;
+    let to_gsi = packet.frame.bth().dest_qpn == Qpn::GSI;
     if to_gsi && qkey != QKey::GSI {
         packet.broken(Rule::Datagram, format_args!("Q_Key {qkey} to QP 1"));
     }

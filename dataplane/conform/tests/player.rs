@@ -96,7 +96,7 @@ fn carry_out(call: &DeviceCall) -> Result<Reply, CallError> {
 
 /// Acknowledges everything at once.
 fn acks(now: u64, frame: Frame) -> Vec<(u64, Vec<u8>)> {
-    vec![(now, answer(frame.bth.psn, Syndrome::ACK, 1, |_| {}))]
+    vec![(now, answer(frame.bth().psn, Syndrome::ACK, 1, |_| {}))]
 }
 
 fn failed(report: RuleReport, what: &str) {
@@ -145,11 +145,11 @@ fn every_packet_is_held_to_what_all_must_obey() {
         (|bth| bth.becn = true, "congestion"),
     ];
     for (spoil, what) in cases {
-        let mut device = |now, frame: Frame| vec![(now, answer(frame.bth.psn, Syndrome::ACK, 1, spoil))];
+        let mut device = |now, frame: Frame| vec![(now, answer(frame.bth().psn, Syndrome::ACK, 1, spoil))];
         failed(play(&format!("{SEND}expect ack +0"), &mut device), what);
     }
     let mut broken = |now, frame: Frame| {
-        let mut bytes = answer(frame.bth.psn, Syndrome::ACK, 1, |_| {});
+        let mut bytes = answer(frame.bth().psn, Syndrome::ACK, 1, |_| {});
         *bytes.last_mut().unwrap() ^= 1;
         vec![(now, bytes)]
     };
@@ -158,7 +158,8 @@ fn every_packet_is_held_to_what_all_must_obey() {
 
 #[test]
 fn times_are_judged() {
-    let mut late = |now, frame: Frame| vec![(now + 7 * MS, answer(frame.bth.psn, Syndrome::ACK, 1, |_| {}))];
+    let mut late =
+        |now, frame: Frame| vec![(now + 7 * MS, answer(frame.bth().psn, Syndrome::ACK, 1, |_| {}))];
     assert_eq!(
         play(&format!("{SEND}expect ack +0 after=6ms within=8ms"), &mut late).verdict,
         Verdict::Passed
@@ -175,7 +176,8 @@ fn times_are_judged() {
 
 #[test]
 fn the_device_has_the_benefit_of_the_doubt() {
-    let mut late = |now, frame: Frame| vec![(now + 7 * MS, answer(frame.bth.psn, Syndrome::ACK, 1, |_| {}))];
+    let mut late =
+        |now, frame: Frame| vec![(now + 7 * MS, answer(frame.bth().psn, Syndrome::ACK, 1, |_| {}))];
     let passed = |report: RuleReport| assert_eq!(report.verdict, Verdict::Passed, "{report:?}");
     // It came between 3 and 7 ms.
     passed(play_blind(&format!("{SEND}expect ack +0 after=7ms"), &mut late, 4 * MS));
@@ -184,7 +186,7 @@ fn the_device_has_the_benefit_of_the_doubt() {
     failed(early, "not before 8000");
     // The second came between 2 and 6 ms behind the first, at the earliest 2 ms after the latest that the first can have come.
     let mut two = |now, frame: Frame| {
-        let ack = || answer(frame.bth.psn, Syndrome::ACK, 1, |_| {});
+        let ack = || answer(frame.bth().psn, Syndrome::ACK, 1, |_| {});
         vec![(now + 7 * MS, ack()), (now + 9 * MS, ack())]
     };
     passed(play_blind(&format!("{SEND}expect ack +0\nexpect ack +0 after=6ms"), &mut two, 4 * MS));
@@ -205,7 +207,7 @@ fn acks_may_be_coalesced_where_the_script_says_so() {
     assert_eq!(play(&format!("{two}expect ack +1 coalesced"), &mut acks).verdict, Verdict::Passed);
     failed(play(&format!("{two}expect ack +1"), &mut acks), "psn is 0x123456, not +1");
     let mut last =
-        |now, frame: Frame| if frame.bth.psn == Psn::new(0x12_3457) { acks(now, frame) } else { vec![] };
+        |now, frame: Frame| if frame.bth().psn == Psn::new(0x12_3457) { acks(now, frame) } else { vec![] };
     assert_eq!(play(&format!("{two}expect ack +1 coalesced"), &mut last).verdict, Verdict::Passed);
 }
 
@@ -215,7 +217,7 @@ fn a_choice_takes_the_branch_that_fits_and_an_open_rule_is_never_passed() {
         "either refused\nexpect nak +0 code=access\nor taken\nexpect ack +0\nor silence\nsilence 5ms\nend\n";
     let open = format!("open nobody knows\n{SEND}{choice}");
     let mut naks = |now, frame: Frame| {
-        vec![(now, answer(frame.bth.psn, Syndrome::Nak(NakCode::RemoteAccess), 0, |_| {}))]
+        vec![(now, answer(frame.bth().psn, Syndrome::Nak(NakCode::RemoteAccess), 0, |_| {}))]
     };
     let mut silent = |_, _: Frame| vec![];
     for (device, said) in [
@@ -229,7 +231,7 @@ fn a_choice_takes_the_branch_that_fits_and_an_open_rule_is_never_passed() {
     let report = play(&format!("{SEND}{choice}"), &mut acks);
     assert_eq!((report.verdict, report.why.as_str()), (Verdict::Passed, "taken"));
     let mut other = |now, frame: Frame| {
-        vec![(now, answer(frame.bth.psn, Syndrome::Nak(NakCode::PsnSequence), 0, |_| {}))]
+        vec![(now, answer(frame.bth().psn, Syndrome::Nak(NakCode::PsnSequence), 0, |_| {}))]
     };
     failed(play(&open, &mut other), "one of these was expected: refused; taken; silence; but");
 }
@@ -249,8 +251,8 @@ fn calls_are_judged() {
 #[test]
 fn frames_for_others_are_nobodys_business() {
     let mut device = |now, frame: Frame| {
-        let other = answer(frame.bth.psn, Syndrome::ACK, 9, |bth| bth.dest_qpn = Qpn::new(0xC0_0001));
-        vec![(now, other), (now, vec![1, 2, 3]), (now, answer(frame.bth.psn, Syndrome::ACK, 1, |_| {}))]
+        let other = answer(frame.bth().psn, Syndrome::ACK, 9, |bth| bth.dest_qpn = Qpn::new(0xC0_0001));
+        vec![(now, other), (now, vec![1, 2, 3]), (now, answer(frame.bth().psn, Syndrome::ACK, 1, |_| {}))]
     };
     assert_eq!(play(&format!("{SEND}expect ack +0 msn=1"), &mut device).verdict, Verdict::Passed);
 }

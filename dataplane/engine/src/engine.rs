@@ -260,7 +260,7 @@ impl<M: Memory> Engine<M> {
 
     /// A packet that passed the parser and the iCRC: lookup, admission, responder or completer.
     pub fn on_packet(&mut self, now: Nanos, packet: &RxPacket<'_>) {
-        self.deliver(now, packet.frame.bth.dest_qpn, packet);
+        self.deliver(now, packet.frame.bth().dest_qpn, packet);
         self.end_burst(now);
     }
 
@@ -270,10 +270,19 @@ impl<M: Memory> Engine<M> {
         let Some(slot) = self.slot_of(qpn) else {
             return self.counters.drop_packet(DropReason::UnknownQp);
         };
-        self.staging(now, slot, |qp, ctx| match admit(qp, ctx, packet) {
-            Ok(()) => qp.on_packet(ctx, packet),
-            Err(reason) => qp.counters.drop_packet(reason),
-        });
+        let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
+        let Some(qp) = qps[slot as usize].as_deref_mut() else { return };
+        let ctx = Ctx { now, memory, keys, srqs, events, staged };
+        if let Err(reason) = admit(qp, &ctx, packet) {
+            return qp.counters.drop_packet(reason);
+        }
+        qp.on_packet(&ctx, packet);
+        if packet.frame.info.is_response() {
+            self.settle(slot);
+        } else if qp.resp.has_response() {
+            // A request changes nothing of what the QP itself asks for, or of its timer.
+            self.sched.enqueue(slot);
+        }
     }
 
     /// All packets of a burst are delivered: what they have completed can be polled from now on, and who asked for that is notified.

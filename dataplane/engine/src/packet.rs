@@ -47,6 +47,12 @@ impl<'a> Payload<'a> {
         self.len() == 0
     }
 
+    /// The bytes of a payload that is in one piece, and at hand.
+    #[inline]
+    pub fn only_slice(&self) -> Option<&'a [u8]> {
+        (self.rest.is_empty() && self.held == 0).then_some(self.first)
+    }
+
     /// The pieces in order.
     #[inline]
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'a>> + use<'a> {

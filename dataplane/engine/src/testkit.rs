@@ -466,7 +466,7 @@ impl Rig {
         let bytes = packet.frame(&self.from_peer);
         let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");
         let payload = Payload::contiguous(&packet.payload);
-        let qpn = frame.bth.dest_qpn;
+        let qpn = frame.bth().dest_qpn;
         self.engine.deliver(self.now, qpn, &RxPacket { frame: &frame, head: &bytes, payload });
     }
 

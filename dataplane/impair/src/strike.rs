@@ -70,9 +70,9 @@ impl Strike {
             return subject.is_roce || filter.any;
         }
         subject.frame.as_ref().is_some_and(|frame| {
-            filter.psn.is_none_or(|psn| psn == frame.bth.psn)
-                && filter.qp.is_none_or(|qp| qp == frame.bth.dest_qpn)
-                && filter.opcode.is_none_or(|opcode| opcode == frame.bth.opcode)
+            filter.psn.is_none_or(|psn| psn == frame.bth().psn)
+                && filter.qp.is_none_or(|qp| qp == frame.bth().dest_qpn)
+                && filter.opcode.is_none_or(|opcode| opcode == frame.bth().opcode)
         })
     }
 }

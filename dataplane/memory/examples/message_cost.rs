@@ -14,7 +14,7 @@ use memory::{Buffer, HostMemory, Regions};
 use std::process::ExitCode;
 use std::sync::Arc;
 use wire::{
-    Addressing, Bth, Frame, Gid, ICRC_LEN, Icrc, LKey, Mac, Mtu, Psn, Qpn, RKey, RoceVersion, TxHeaders,
+    Addressing, Bth, Flow, Frame, Gid, ICRC_LEN, LKey, Mac, Mtu, Psn, Qpn, RKey, RoceVersion, TxHeaders,
     write_headers,
 };
 
@@ -95,6 +95,8 @@ impl PacketSink for Line {
 struct End {
     engine: Engine<HostMemory>,
     line: Line,
+    /// Of what arrives.
+    flow: Option<Flow>,
     qps: Vec<Arc<QpShared>>,
     sends: Arc<CompletionQueue>,
     receives: Arc<CompletionQueue>,
@@ -151,7 +153,7 @@ impl End {
         let sends = Arc::new(CompletionQueue::new(1, 1024, || {}));
         let receives = Arc::new(CompletionQueue::new(2, 1024, || {}));
         let line = Line { memory: regions.reader(), frames: vec![([0; ROOM], 0); 32], used: 0 };
-        let mut end = End { engine, line, qps: Vec::new(), sends, receives, addr };
+        let mut end = End { engine, line, flow: None, qps: Vec::new(), sends, receives, addr };
         (0..qps).for_each(|number| end.add_qp(number, place));
         end
     }
@@ -192,21 +194,30 @@ impl End {
         Sge { addr: self.addr + at, len, lkey: LKey::new(KEY) }
     }
 
-    /// Sends what there is to send, and has the other end take it.
+    /// Sends what there is to send, and has the other end take it as a worker does: what was parsed of the first frame below its
+    /// BTH is known of the others.
     fn transmit_to(&mut self, other: &mut End) {
         self.engine.poll_transmit(0, &mut self.line);
+        let mut place = None;
         for (bytes, len) in &self.line.frames[..self.line.used] {
             let bytes = &bytes[..*len];
-            let frame = Frame::parse(bytes, *len).expect("we built it");
-            let mut icrc = Icrc::before(frame.network, &bytes[frame.l3_offset()..]);
+            let flow = other.flow.get_or_insert_with(|| flow_of(bytes));
+            let mut icrc = flow.parse(bytes, *len, &mut place).expect("they are of one flow");
+            let frame = place.as_ref().expect("it was parsed");
             icrc.update(&bytes[frame.l3_offset()..]);
             assert!(icrc.is_right());
             let begin = frame.payload_offset();
             let payload = Payload::contiguous(&bytes[begin..begin + frame.payload_len()]);
-            other.engine.on_packet(0, &RxPacket { frame: &frame, head: bytes, payload });
+            other.engine.deliver(0, frame.bth().dest_qpn, &RxPacket { frame, head: bytes, payload });
         }
+        other.engine.end_burst(0);
         self.line.used = 0;
     }
+}
+
+fn flow_of(bytes: &[u8]) -> Flow {
+    let frame = Frame::parse(bytes, bytes.len()).expect("we built it");
+    Flow::of(&frame, bytes).expect("it is RoCEv2 over IPv4")
 }
 
 fn attributes(state: QpState, peer: Qpn, place: u8) -> QpAttr {

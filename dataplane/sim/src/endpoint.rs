@@ -170,7 +170,7 @@ impl Endpoint {
         };
         let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
         let packet = RxPacket { frame: &frame, head: bytes, payload: Payload::contiguous(payload) };
-        let home = self.engines.iter().position(|engine| engine.has_qp(frame.bth.dest_qpn));
+        let home = self.engines.iter().position(|engine| engine.has_qp(frame.bth().dest_qpn));
         self.engines[home.unwrap_or(0)].on_packet(now, &packet);
     }
 

@@ -109,7 +109,7 @@ impl Taps {
     /// A frame was harmed that was to go to its QP whole.
     pub fn harm(&mut self, frame: &[u8]) {
         if let Ok(parsed) = Frame::parse(frame, frame.len()) {
-            *self.harmed.entry(parsed.bth.dest_qpn.value()).or_default() += 1;
+            *self.harmed.entry(parsed.bth().dest_qpn.value()).or_default() += 1;
         }
     }
 
@@ -127,7 +127,7 @@ impl Taps {
 
     fn look(&mut self, bytes: &[u8]) {
         let Ok(frame) = Frame::parse(bytes, bytes.len()) else { return };
-        let (qp, psn) = (frame.bth.dest_qpn.value(), frame.bth.psn);
+        let (qp, psn) = (frame.bth().dest_qpn.value(), frame.bth().psn);
         match frame.info.operation {
             Operation::ReadRequest => {
                 let Some(reth) = frame.ext::<Reth>(bytes) else { return };

@@ -31,7 +31,8 @@ pub fn describe(bytes: &[u8]) -> String {
         Ok(frame) => frame,
         Err(why) => return format!("{} bytes: {why}", bytes.len()),
     };
-    let mut text = format!("{:<24} QP {} PSN {}", frame.info.to_string(), frame.bth.dest_qpn, frame.bth.psn);
+    let mut text =
+        format!("{:<24} QP {} PSN {}", frame.info.to_string(), frame.bth().dest_qpn, frame.bth().psn);
     let mut add = |words: String| {
         text.push(' ');
         text.push_str(&words);
@@ -60,7 +61,7 @@ pub fn describe(bytes: &[u8]) -> String {
     if frame.payload_len() > 0 {
         add(format!("{} bytes", frame.payload_len()));
     }
-    if frame.bth.ack_req {
+    if frame.bth().ack_req {
         add("AckReq".into());
     }
     if frame.verify_icrc(bytes, [bytes]).is_err() {

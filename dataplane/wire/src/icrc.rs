@@ -170,6 +170,33 @@ fn account<const COUNT: usize>(headers: &[u8], masked: &[Masked; COUNT]) -> Icrc
     }))
 }
 
+/// The iCRC before packets over IPv4 that have the same of what it does not cover, but for three fields that often are zero or
+/// differ from packet to packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unmasked(Icrc);
+
+impl Unmasked {
+    /// Of packets with this type of service and time to live.
+    pub fn of_v4(tos: u8, ttl: u8) -> Unmasked {
+        let mut headers = [0; MASK_V4.len()];
+        (headers[1], headers[8]) = (tos, ttl);
+        Unmasked(account(&headers, &MASKED_V4))
+    }
+
+    /// What [`Icrc::before`] says of a packet with these: the header's checksum, UDP's, and the BTH's byte that routers may write.
+    #[inline(always)]
+    pub fn before(self, [a, b]: [u8; 2], [c, d]: [u8; 2], congestion: u8) -> Icrc {
+        let [_, _, checksum_a, checksum_b, udp_a, udp_b, bth] = &MASKED_V4;
+        // Until here they were zeros. Changes add up, so what a byte changes is told by how it differs.
+        let differs = |byte: &'static Masked, value: u8| byte.change[usize::from(value)];
+        let mut icrc = self.0.0 ^ differs(checksum_a, a) ^ differs(checksum_b, b);
+        if c | d | congestion != 0 {
+            icrc ^= differs(udp_a, c) ^ differs(udp_b, d) ^ differs(bth, congestion);
+        }
+        Icrc(icrc)
+    }
+}
+
 /// The iCRC that a frame should have, from all of its bytes. Errors are those of [`Frame::parse`].
 pub fn compute(frame: &[u8]) -> Result<u32, FrameError> {
     let parsed = Frame::parse(frame, frame.len())?;
@@ -190,7 +217,17 @@ impl Frame {
         head: &[u8],
         segments: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<(), FrameError> {
-        let mut icrc = Icrc::before(self.network, head.get(self.l3_offset()..).unwrap_or_default());
+        let icrc = Icrc::before(self.network, head.get(self.l3_offset()..).unwrap_or_default());
+        self.verify_icrc_from(icrc, segments)
+    }
+
+    /// The same, with the iCRC before the network header.
+    #[inline]
+    pub fn verify_icrc_from<'a>(
+        &self,
+        mut icrc: Icrc,
+        segments: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), FrameError> {
         self.each_piece(segments, self.l3_offset(), |piece| icrc.update(piece))?;
         if icrc.is_right() { Ok(()) } else { Err(FrameError::BadIcrc) }
     }

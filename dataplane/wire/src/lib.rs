@@ -68,7 +68,7 @@ pub use icrc::{ICRC_LEN, Icrc, compute as compute_icrc, mask_headers};
 pub use net::{
     EthernetHeader, Ipv4Header, Ipv6Header, OnesComplement, ROCE_PORT, UdpHeader, Vlan, ethertype, protocol,
 };
-pub use opcode::{ExtKind, Opcode, OpcodeInfo, Operation, PayloadRule, Position, Reply, Service};
+pub use opcode::{ExtKind, Opcode, OpcodeInfo, Operation, PayloadRule, Position, Reply, Service, Standing};
 pub use packet::{ExtHeaders, MAX_HEADERS_LEN, MAX_OVERHEAD, TxHeaders, build_frame, write_headers};
 pub use sport::{
     flow_label_of_ports, flow_label_of_qpns, udp_sport, udp_sport_of_flow_label, udp_sport_of_qpn,

@@ -3,7 +3,7 @@
 //! Every frame of a flow has the same addresses and no tag, so what [`Lane::admit`](crate::lane::Lane) says of one it says of all,
 //! until the lane's addresses change: then all are forgotten.
 
-use wire::{Flow, Frame};
+use wire::{Flow, Frame, Icrc};
 
 /// Flows that are known at a time; a power of two. Peers whose addresses end alike take turns at a place.
 const PLACES: usize = 16;
@@ -16,13 +16,10 @@ const SOURCE_END: usize = 29;
 pub(crate) struct Flows([Option<Flow>; PLACES]);
 
 impl Flows {
-    /// Parses a frame into `place` if it is of a known flow and nothing is odd about it.
+    /// Parses a frame into `place` if it is of a known flow and nothing is odd about it; gives its iCRC before the network header.
     #[inline(always)]
-    pub fn parse(&self, head: &[u8], frame_len: usize, place: &mut Option<Frame>) -> bool {
-        match &self.0[number(head)] {
-            Some(flow) => flow.parse(head, frame_len, place),
-            None => false,
-        }
+    pub fn parse(&self, head: &[u8], frame_len: usize, place: &mut Option<Frame>) -> Option<Icrc> {
+        self.0[number(head)].as_ref()?.parse(head, frame_len, place)
     }
 
     /// Knows the flow of a frame from now on, if it is of one. It was admitted, and the NIC took no tag off.

@@ -60,7 +60,7 @@ impl Lane {
         if v1 || !(frame.dmac.is_multicast() || self.addresses.macs.contains(&frame.dmac)) {
             return Err(Drop::NotOurAddress);
         }
-        if frame.bth.dest_qpn != Qpn::MULTICAST {
+        if frame.bth().dest_qpn != Qpn::MULTICAST {
             return Err(Drop::GroupQpn);
         }
         if self.groups.has(link.vlan, frame.dst) { Ok(link) } else { Err(Drop::GroupNotAttached) }

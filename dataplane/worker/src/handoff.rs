@@ -122,7 +122,7 @@ impl Moves {
 impl Lane {
     /// A frame for a QP that was not here when its burst was parsed.
     pub(crate) fn send_away(&mut self, now: Nanos, mbuf: Mbuf, frame: &Frame) {
-        let qpn = frame.bth.dest_qpn;
+        let qpn = frame.bth().dest_qpn;
         if self.moves.awaits(qpn) {
             self.take_answers(now);
             // Held frames come first: if the QP has just come, they are executed.
@@ -143,7 +143,7 @@ impl Lane {
     }
 
     fn hand_over(&mut self, now: Nanos, mbuf: Mbuf, frame: &Frame, home: usize) {
-        let qpn = frame.bth.dest_qpn;
+        let qpn = frame.bth().dest_qpn;
         let ring = self.link.parcels(self.index, home);
         if ring.push(Parcel::Frame(mbuf)).is_err() {
             return self.counters.count_drop(Drop::HandoffFull);
@@ -199,7 +199,7 @@ impl Lane {
     fn execute_handed(&mut self, now: Nanos, mbuf: Mbuf) {
         // It was parsed before, with success.
         let Ok(frame) = parse_again(&mbuf) else { return };
-        if self.engine.has_qp(frame.bth.dest_qpn) {
+        if self.engine.has_qp(frame.bth().dest_qpn) {
             self.execute(now, &mbuf, &frame);
         } else {
             self.send_away(now, mbuf, &frame);

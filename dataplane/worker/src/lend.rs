@@ -143,7 +143,7 @@ impl Lane {
         // `Lending::lend` makes such packets, and its accounts settle after they are freed.
         unsafe { self.engine.memory().hold(start, len, icrc, tail) };
         let packet = RxPacket { frame, head, payload: Payload::held(len as u32) };
-        self.engine.deliver(now, frame.bth.dest_qpn, &packet);
+        self.engine.deliver(now, frame.bth().dest_qpn, &packet);
         self.engine.memory().let_go();
     }
 }

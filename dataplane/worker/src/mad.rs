@@ -81,7 +81,7 @@ impl Gate {
 /// that does not exist.
 #[inline]
 pub(crate) fn is_for_gsi(frame: &Frame) -> bool {
-    frame.bth.dest_qpn == Qpn::GSI
+    frame.bth().dest_qpn == Qpn::GSI
         && (frame.info.service, frame.info.operation, frame.info.position)
             == (Service::Ud, Operation::Send, Position::Only)
 }

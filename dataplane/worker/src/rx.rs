@@ -13,7 +13,7 @@ use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
 use engine::{Nanos, Payload, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN, Qpn, Vlan};
+use wire::{Frame, FrameError, HEAD_LEN, Icrc, Qpn, Vlan};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -138,28 +138,35 @@ impl Lane {
     fn whole_fate(&mut self, mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
         let mut scratch = [0; HEAD_LEN];
         let head = head(mbuf, &mut scratch);
-        // Of its flow a frame was admitted before.
-        let is_known = origin == Origin::Wire
+        if origin == Origin::Wire
             && mbuf.stripped_vlan().is_none()
-            && self.flows.parse(head, mbuf.pkt_len(), place);
-        if !is_known {
-            match Frame::parse(head, mbuf.pkt_len()) {
-                Ok(frame) => *place = Some(with_tag(mbuf, frame)),
-                Err(reason) => return self.bad(reason),
-            }
+            && let Some(icrc) = self.flows.parse(head, mbuf.pkt_len(), place)
+            && let Some(frame) = place
+        {
+            // Of its flow a frame was admitted before.
+            return match check(mbuf, frame, icrc) {
+                Ok(()) => self.whose(frame),
+                Err(reason) => self.bad(reason),
+            };
         }
-        let Some(frame) = place else { return Fate::Dropped };
-        match check(mbuf, head, frame) {
+        match Frame::parse(head, mbuf.pkt_len()) {
+            Ok(frame) => self.new_fate(mbuf, head, place.insert(with_tag(mbuf, frame)), origin),
             Err(reason) => self.bad(reason),
-            Ok(()) if is_known => self.whose(frame),
-            Ok(()) => {
-                let fate = self.fate(frame, origin);
-                if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad | Fate::Away) {
-                    self.flows.note(frame, head);
-                }
-                fate
-            }
         }
+    }
+
+    /// The same for one of which nothing is known but what was parsed.
+    #[inline(never)]
+    fn new_fate(&mut self, mbuf: &Mbuf, head: &[u8], frame: &Frame, origin: Origin) -> Fate {
+        let before = Icrc::before(frame.network, head.get(frame.l3_offset()..).unwrap_or_default());
+        if let Err(reason) = check(mbuf, frame, before) {
+            return self.bad(reason);
+        }
+        let fate = self.fate(frame, origin);
+        if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad | Fate::Away) {
+            self.flows.note(frame, head);
+        }
+        fate
     }
 
     /// A frame whose payload is where its sender has it. One that is not for the engine here, or cannot be executed from there,
@@ -168,7 +175,7 @@ impl Lane {
     fn lent_fate(&mut self, mbuf: &mut Mbuf, place: &mut Option<Frame>) -> Fate {
         let parts = mbuf.lent_parts();
         let head = parts.map_or(&[][..], |parts| parts.head);
-        let is_known = self.flows.parse(head, mbuf.pkt_len(), place);
+        let is_known = self.flows.parse(head, mbuf.pkt_len(), place).is_some();
         if !is_known {
             match Frame::parse(head, mbuf.pkt_len()) {
                 Ok(frame) => *place = Some(frame),
@@ -253,7 +260,7 @@ impl Lane {
     /// A QP that lives nowhere is the engine's to count; one that is awaited has frames waiting before this one.
     #[inline]
     fn is_local(&self, frame: &Frame) -> bool {
-        let qpn = frame.bth.dest_qpn;
+        let qpn = frame.bth().dest_qpn;
         self.engine.has_qp(qpn) || self.link.home(qpn).is_none()
     }
 
@@ -290,7 +297,7 @@ impl Lane {
     /// Lookup, admission, responder or completer, copy: the engine's.
     #[inline]
     pub(crate) fn execute(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
-        self.execute_for(now, mbuf, frame, frame.bth.dest_qpn);
+        self.execute_for(now, mbuf, frame, frame.bth().dest_qpn);
     }
 
     /// [`execute`](Self::execute) for a QP of which the frame does not speak: a member of its group.
@@ -322,14 +329,14 @@ impl Lane {
     }
 }
 
-/// UDP checksum, iCRC.
+/// UDP checksum, iCRC: `icrc` is what that is before the network header.
 #[inline(always)]
-fn check(mbuf: &Mbuf, head: &[u8], frame: &Frame) -> Result<(), FrameError> {
+fn check(mbuf: &Mbuf, frame: &Frame, icrc: Icrc) -> Result<(), FrameError> {
     // Nobody sends a checksum.
     if frame.udp_checksum != 0 && mbuf.l4_checksum() != Checksum::Good {
         frame.verify_udp_checksum(mbuf.segments())?;
     }
-    frame.verify_icrc(head, mbuf.segments())
+    frame.verify_icrc_from(icrc, mbuf.segments())
 }
 
 /// Parses a frame that another worker has checked.

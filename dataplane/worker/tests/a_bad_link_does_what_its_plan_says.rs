@@ -30,7 +30,7 @@ fn rig(name: &str, plan: &'static str) -> (Side, Driven, TestQp, TestMr) {
 
 fn number(frame: &[u8]) -> u32 {
     let parsed = Frame::parse(frame, frame.len()).unwrap();
-    parsed.bth.psn.value().wrapping_sub(PSN) & 0xFF_FFFF
+    parsed.bth().psn.value().wrapping_sub(PSN) & 0xFF_FFFF
 }
 
 fn is_right(frame: &[u8]) -> bool {

@@ -24,7 +24,7 @@ fn psns(frames: &[Vec<u8>]) -> Vec<u32> {
     let psn = |frame: &Vec<u8>| {
         let parsed = Frame::parse(frame, frame.len()).unwrap();
         parsed.verify_icrc(frame, [&frame[..]]).unwrap();
-        parsed.bth.psn.value().wrapping_sub(PSN) & 0xFF_FFFF
+        parsed.bth().psn.value().wrapping_sub(PSN) & 0xFF_FFFF
     };
     frames.iter().map(psn).collect()
 }

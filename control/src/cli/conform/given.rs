@@ -283,7 +283,7 @@ fn find(runner: &mut Runner<'_, Given>, probe: &Rule) -> bool {
 
 fn aeth(packet: &LoggedPacket) -> Option<(Psn, Aeth)> {
     let frame = Frame::parse(&packet.frame, packet.frame.len()).ok()?;
-    Some((frame.bth.psn, frame.ext::<Aeth>(&packet.frame)?))
+    Some((frame.bth().psn, frame.ext::<Aeth>(&packet.frame)?))
 }
 
 /// The last request of a rule began or continued a message: what may follow it is not known.

@@ -87,14 +87,14 @@ fn a_connection_can_be_told() {
     let answer = parsed.iter().find(|frame| frame.src == request.dst).unwrap();
     let told = |first: Psn| {
         let mut checker = check::Checker::new(Options { vantage: Vantage::Senders, ..Options::default() });
-        let one = End { gid: request.src, qpn: answer.bth.dest_qpn, psn: first };
+        let one = End { gid: request.src, qpn: answer.bth().dest_qpn, psn: first };
         let other =
-            End { gid: Gid(request.dst.0), qpn: Qpn::new(request.bth.dest_qpn.value()), psn: Psn::new(0) };
+            End { gid: Gid(request.dst.0), qpn: Qpn::new(request.bth().dest_qpn.value()), psn: Psn::new(0) };
         checker.connect(one, other, Some(Mtu::Mtu1024));
         frames.iter().for_each(|frame| checker.on_frame(frame.time_ns, &frame.bytes));
         checker.finish()
     };
-    crate::support::assert_passes("told right", &told(request.bth.psn));
-    let report = told(request.bth.psn.prev());
+    crate::support::assert_passes("told right", &told(request.bth().psn));
+    let report = told(request.bth().psn.prev());
     assert_eq!(report.violations_by_rule(check::Rule::PsnOrder), 1, "{:?}", report.violations);
 }

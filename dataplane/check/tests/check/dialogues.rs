@@ -35,8 +35,8 @@ impl Dialogue {
         let [request, answer] =
             [0, 1].map(|at| Frame::parse(&frames[at].bytes, frames[at].bytes.len()).unwrap());
         let mut checker = Checker::new(options);
-        let one = End { gid: request.src, qpn: answer.bth.dest_qpn, psn: Psn::new(FIRST) };
-        let other = End { gid: request.dst, qpn: request.bth.dest_qpn, psn: Psn::new(0) };
+        let one = End { gid: request.src, qpn: answer.bth().dest_qpn, psn: Psn::new(FIRST) };
+        let other = End { gid: request.dst, qpn: request.bth().dest_qpn, psn: Psn::new(0) };
         checker.connect(one, other, Some(Mtu::Mtu1024));
         Dialogue { checker, frames, now: 0 }
     }

@@ -113,7 +113,8 @@ pub fn edit_at(frame: &mut Seen, change: impl FnOnce(&mut [u8])) {
 pub fn with_opcode(frames: &[Seen], opcode: u8) -> Vec<usize> {
     let is = |at: &usize| {
         let frame = &frames[*at];
-        wire::Frame::parse(&frame.bytes, frame.bytes.len()).is_ok_and(|parsed| parsed.bth.opcode.0 == opcode)
+        wire::Frame::parse(&frame.bytes, frame.bytes.len())
+            .is_ok_and(|parsed| parsed.bth().opcode.0 == opcode)
     };
     (0..frames.len()).filter(is).collect()
 }

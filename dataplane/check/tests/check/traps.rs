@@ -11,7 +11,7 @@ fn shift_psns(frames: &mut [Seen], by: u32) {
         if parsed.info.service == wire::Service::Ud {
             continue;
         }
-        let psn = parsed.bth.psn.value().wrapping_add(by) & 0xFF_FFFF;
+        let psn = parsed.bth().psn.value().wrapping_add(by) & 0xFF_FFFF;
         edit_at(frame, |b| b[9..12].copy_from_slice(&psn.to_be_bytes()[1..]));
     }
 }
@@ -30,7 +30,7 @@ fn psns_wrap_at_any_packet() {
         let psns: std::collections::BTreeSet<u32> = frames
             .iter()
             .filter_map(|frame| wire::Frame::parse(&frame.bytes, frame.bytes.len()).ok())
-            .map(|frame| frame.bth.psn.value())
+            .map(|frame| frame.bth().psn.value())
             .collect();
         for psn in psns {
             let mut shifted = frames.clone();

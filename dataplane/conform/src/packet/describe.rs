@@ -17,7 +17,7 @@ pub(crate) fn words(bytes: &[u8], first: Option<Psn>) -> String {
         Err(why) => return format!("{} bytes that are no good packet: {why}", bytes.len()),
     };
     let arrived = Arrived { frame, bytes };
-    let bth = &frame.bth;
+    let bth = &frame.bth();
     let psn = match first {
         Some(first) => format!("{:+} ({})", bth.psn.distance_from(first), bth.psn),
         None => bth.psn.to_string(),

@@ -32,7 +32,7 @@ impl<'a> Arrived<'a> {
 
     /// The value of a field; `None` when the packet has no such field.
     pub fn value(&self, field: Field) -> Option<u64> {
-        let (frame, bth) = (&self.frame, &self.frame.bth);
+        let (frame, bth) = (&self.frame, &self.frame.bth());
         let aeth = || frame.ext::<Aeth>(self.bytes);
         let atomic = || frame.ext::<AtomicEth>(self.bytes);
         let reth = || frame.ext::<Reth>(self.bytes);
@@ -76,7 +76,7 @@ impl<'a> Arrived<'a> {
 
 /// Why a packet is none that any device may send, whatever the script says; `None` when nothing is wrong.
 pub(crate) fn unlawful(arrived: &Arrived, context: &Context, qp: &QpContext) -> Option<String> {
-    let (frame, bth) = (&arrived.frame, &arrived.frame.bth);
+    let (frame, bth) = (&arrived.frame, &arrived.frame.bth());
     let pad = &arrived.bytes[frame.icrc_offset() - usize::from(bth.pad_count)..frame.icrc_offset()];
     let df = frame.network != Network::V4 || arrived.bytes[frame.l3_offset() + 6] & 0x40 != 0;
     let source = frame.ext::<Deth>(arrived.bytes).is_none_or(|deth| deth.src_qpn == qp.device_qpn);
@@ -124,7 +124,7 @@ pub(crate) fn mismatch(
     context: &Context,
     qp: &QpContext,
 ) -> Option<String> {
-    let byte = arrived.frame.bth.opcode;
+    let byte = arrived.frame.bth().opcode;
     if spec.opcode != OpcodeSpec::Any && byte != opcode(spec.opcode, qp.service) {
         return Some(format!("it is no {}", opcode(spec.opcode, qp.service)));
     }
@@ -180,5 +180,5 @@ pub(crate) fn is_earlier_ack(
     let psn: Option<&Cond> = spec.fields.iter().find(|(field, _)| *field == Field::Psn).map(|(_, cond)| cond);
     let Some(wanted) = psn.and_then(Cond::single) else { return false };
     let wanted = Psn::new(context.value(Field::Psn, wanted, arrived.first(qp)) as u32);
-    ack && arrived.frame.bth.psn.is_before(wanted)
+    ack && arrived.frame.bth().psn.is_before(wanted)
 }

@@ -171,7 +171,7 @@ impl Player {
     /// The queue pair that a frame of the device is for.
     pub(super) fn addressee(&self, bytes: &[u8]) -> Option<QpContext> {
         let frame = Frame::parse(bytes, bytes.len()).ok()?;
-        self.context.qps.values().find(|qp| qp.peer_qpn == frame.bth.dest_qpn).cloned()
+        self.context.qps.values().find(|qp| qp.peer_qpn == frame.bth().dest_qpn).cloned()
     }
 
     pub(super) fn words(&self, bytes: &[u8], from_device: bool, qp: &QpContext) -> String {
@@ -209,12 +209,12 @@ impl Player {
     /// Counts the messages of the device that have been seen whole.
     pub(super) fn count_message(&mut self, bytes: &[u8], qp: &QpContext) {
         let Ok(frame) = Frame::parse(bytes, bytes.len()) else { return };
-        let newer = qp.newest.is_none_or(|newest| newest.is_before(frame.bth.psn));
+        let newer = qp.newest.is_none_or(|newest| newest.is_before(frame.bth().psn));
         if !frame.info.is_request() || !newer {
             return;
         }
         if let Some(known) = self.context.qps.values_mut().find(|known| known.peer_qpn == qp.peer_qpn) {
-            known.newest = Some(frame.bth.psn);
+            known.newest = Some(frame.bth().psn);
             known.msn += u32::from(frame.info.position.ends());
         }
     }

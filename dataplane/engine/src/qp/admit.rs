@@ -7,58 +7,75 @@ use crate::counters::{Counter, DropReason};
 use crate::event::EventKind;
 use crate::memory::Memory;
 use crate::packet::RxPacket;
-use wire::{Deth, Operation, PKey, QKey, Qpn};
+use wire::{Deth, Frame, OpcodeInfo, Operation, PKey, QKey, Qpn};
 
-/// The checks in the order of rocev2 facts, wire section 15. Nothing changes for a packet that is not
-/// admitted.
+/// The packets that a QP of its type hears in its state: a bit for each [class](OpcodeInfo::class). No congestion notifications.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hears(u16);
+
+impl Hears {
+    /// Requests and responses of its own service, where it has that half and its state takes them.
+    pub fn of(qp_type: QpType, state: QpState) -> Hears {
+        let class = |is_response: bool| 1 << OpcodeInfo::class_of(qp_type.service(), is_response);
+        let requests = if has_half(qp_type, false) && state.takes_requests() { class(false) } else { 0 };
+        let responses = if has_half(qp_type, true) && state.takes_responses() { class(true) } else { 0 };
+        Hears(requests | responses)
+    }
+
+    #[inline]
+    fn contains(self, info: &OpcodeInfo) -> bool {
+        self.0 >> info.class() & 1 != 0
+    }
+}
+
+fn has_half(qp_type: QpType, is_response: bool) -> bool {
+    if is_response { qp_type.has_requester() } else { qp_type.has_responder() }
+}
+
+/// The checks in the order of rocev2 facts, wire section 15: service, state, addresses, P_Key, Q_Key. Nothing changes for a packet
+/// that is not admitted.
+#[inline(always)]
 pub(crate) fn admit<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
     packet: &RxPacket<'_>,
 ) -> Result<(), DropReason> {
-    service(qp, packet)?;
-    state(qp, packet)?;
-    addresses(qp, packet)?;
-    // rocev2 facts, wire 5: the P_Key table has one entry, the full member of the default partition.
-    if !PKey::DEFAULT.matches(packet.frame.bth.pkey) {
-        return Err(DropReason::PKey);
+    let frame = packet.frame;
+    if !qp.hears.contains(frame.info) {
+        return Err(not_heard(qp, frame.info));
     }
-    qkey(qp, packet)?;
+    if qp.qp_type == QpType::Ud {
+        pkey(frame)?;
+        qkey(qp, packet)?;
+    } else {
+        addresses(qp, frame)?;
+        pkey(frame)?;
+    }
 
     qp.counters.count(Counter::RxPackets);
-    qp.counters.add(Counter::RxPayloadBytes, packet.frame.payload_len() as u64);
+    qp.counters.add(Counter::RxPayloadBytes, frame.payload_len() as u64);
     if !qp.established {
-        qp.established = true;
-        // rocev2 facts, transport 6: the first valid packet in RTR raises COMM_EST, once.
-        if qp.state == QpState::Rtr || qp.shared.is_first_awaited() {
-            ctx.events.raise(EventKind::CommEst, qp.source());
-        }
+        established(qp, ctx);
     }
     Ok(())
 }
 
-fn service(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
-    let info = packet.frame.info;
+/// Why a QP does not hear a packet.
+#[cold]
+fn not_heard(qp: &Qp, info: &OpcodeInfo) -> DropReason {
     if info.operation == Operation::Cnp {
-        return Err(DropReason::Cnp);
+        DropReason::Cnp
+    } else if info.service == qp.qp_type.service() && has_half(qp.qp_type, info.is_response()) {
+        DropReason::WrongState
+    } else {
+        DropReason::WrongService
     }
-    let has_half = if info.is_response() { qp.qp_type.has_requester() } else { qp.qp_type.has_responder() };
-    if info.service == qp.qp_type.service() && has_half { Ok(()) } else { Err(DropReason::WrongService) }
-}
-
-fn state(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
-    let takes =
-        if packet.frame.info.is_response() { qp.state.takes_responses() } else { qp.state.takes_requests() };
-    if takes { Ok(()) } else { Err(DropReason::WrongState) }
 }
 
 /// A connected QP hears its peer only, on the link that it is on: in another VLAN, the same address is somebody else's. The UDP
 /// source port is not looked at: some peers send any.
-fn addresses(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
-    if qp.qp_type == QpType::Ud {
-        return Ok(());
-    }
-    let frame = packet.frame;
+#[inline(always)]
+fn addresses(qp: &Qp, frame: &Frame) -> Result<(), DropReason> {
     let ours = qp.path.as_ref().is_some_and(|path| {
         let vid = frame.vlan.map_or(0, |tag| tag.vid);
         frame.src == path.remote
@@ -69,12 +86,55 @@ fn addresses(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
     if ours { Ok(()) } else { Err(DropReason::WrongAddress) }
 }
 
+/// rocev2 facts, wire 5: the P_Key table has one entry, the full member of the default partition.
+#[inline(always)]
+fn pkey(frame: &Frame) -> Result<(), DropReason> {
+    if PKey::DEFAULT.matches(frame.bth().pkey) { Ok(()) } else { Err(DropReason::PKey) }
+}
+
 fn qkey(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), DropReason> {
-    if qp.qp_type != QpType::Ud {
-        return Ok(());
-    }
     // rocev2 facts, transport 20: QP 1 has a key of its own, whatever its attributes say.
     let own = if qp.qpn == Qpn::GSI { QKey::GSI } else { qp.attr.qkey };
     let matches = packet.frame.ext::<Deth>(packet.head).is_some_and(|deth| deth.qkey == own);
     if matches { Ok(()) } else { Err(DropReason::QKey) }
+}
+
+#[cold]
+fn established<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) {
+    qp.established = true;
+    // rocev2 facts, transport 6: the first valid packet in RTR raises COMM_EST, once.
+    if qp.state == QpState::Rtr || qp.shared.is_first_awaited() {
+        ctx.events.raise(EventKind::CommEst, qp.source());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use QpState::{Err, Init, Reset, Rtr, Rts, Sqd, Sqe};
+
+    /// By type: its requests come in, its responses do.
+    const HALVES: [(QpType, bool, bool); 5] = [
+        (QpType::Rc, true, true),
+        (QpType::Uc, true, true),
+        (QpType::Ud, true, true),
+        (QpType::XrcIni, false, true),
+        (QpType::XrcTgt, true, false),
+    ];
+
+    #[test]
+    fn a_qp_hears_the_halves_that_it_has_where_its_state_takes_them() {
+        for (qp_type, requests, responses) in HALVES {
+            for state in [Reset, Init, Rtr, Rts, Sqd, Sqe, Err] {
+                let hears = Hears::of(qp_type, state);
+                for info in OpcodeInfo::all() {
+                    let own = info.service == qp_type.service();
+                    let request = requests && matches!(state, Rtr | Rts | Sqd | Sqe);
+                    let response = responses && matches!(state, Rts | Sqd);
+                    let expected = own && if info.is_response() { response } else { request };
+                    assert_eq!(hears.contains(info), expected, "{qp_type:?} in {state:?}: {info}");
+                }
+            }
+        }
+    }
 }

@@ -17,7 +17,7 @@ use wire::{Aeth, AtomicAckEth, Mtu, NakCode, Operation, Position, Psn, Syndrome}
 
 /// A response that was admitted.
 pub(crate) fn on_response<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
-    let psn = packet.frame.bth.psn;
+    let psn = packet.frame.bth().psn;
     let operation = packet.frame.info.operation;
     let syndrome = packet.frame.ext::<Aeth>(packet.head).map(|aeth| aeth.syndrome);
     if offset(psn, qp.req.una) >= qp.req.outstanding() {

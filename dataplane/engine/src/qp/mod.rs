@@ -46,7 +46,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
-pub(crate) use admit::admit;
+pub(crate) use admit::{Hears, admit};
 
 /// What a QP is created with.
 #[derive(Clone, Debug)]
@@ -114,6 +114,8 @@ pub struct Qp {
     pub(crate) attr: QpAttr,
     pub(crate) state: QpState,
     pub(crate) qp_type: QpType,
+    /// What it hears, by type and state.
+    pub(crate) hears: Hears,
     pub(crate) sq_sig_all: bool,
     /// COMM_EST was raised.
     pub(crate) established: bool,
@@ -152,6 +154,7 @@ impl Qp {
             sq_sig_all: init.sq_sig_all,
             port_mtu: init.port_mtu,
             state: QpState::Reset,
+            hears: Hears::default(),
             attr: QpAttr::default(),
             path: None,
             counters: Counters::default(),
@@ -211,6 +214,7 @@ impl Qp {
 
     pub(crate) fn set_state(&mut self, state: QpState) {
         self.state = state;
+        self.hears = Hears::of(self.qp_type, state);
         self.shared.set_state(state);
     }
 
@@ -225,6 +229,7 @@ impl Qp {
     }
 
     /// A packet that [`admit`] let in.
+    #[inline(always)]
     pub(crate) fn on_packet<M: Memory>(&mut self, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
         if packet.frame.info.is_response() {
             completer::on_response(self, ctx, packet);

@@ -29,7 +29,7 @@ use super::{Ctx, Qp, QpType};
 use crate::memory::Memory;
 use crate::packet::RxPacket;
 use receive::Receive;
-use wire::{Msn, OpcodeInfo, Psn, Srqn};
+use wire::{Msn, Psn, Srqn, Standing};
 use write::WriteProgress;
 
 /// The receiving half of a QP. The receive comes last, with the room for its pieces.
@@ -42,8 +42,8 @@ pub(crate) struct Responder {
     pub(super) msn: Msn,
     /// The ACK or NAK to be sent.
     pub(super) outbox: Outbox,
-    /// The request before, which says what may follow; none at the start and after a broken UC message.
-    previous: Option<&'static OpcodeInfo>,
+    /// What the request before says of what may follow; between messages at the start and after a broken UC message.
+    standing: Standing,
     /// READs and atomics: executed, and to be answered.
     pub(super) slots: Slots,
     /// The WRITE under way.
@@ -66,7 +66,7 @@ impl Responder {
             msn: Msn::default(),
             slots: Slots::default(),
             outbox: Outbox::default(),
-            previous: None,
+            standing: Standing::BETWEEN,
             write: WriteProgress::default(),
             receive: Receive::default(),
             srqn: Srqn::default(),
@@ -103,6 +103,7 @@ impl Responder {
 }
 
 /// A request that was admitted.
+#[inline(always)]
 pub(crate) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
     match qp.qp_type {
         QpType::Rc | QpType::XrcTgt => rc::on_request(qp, ctx, packet),

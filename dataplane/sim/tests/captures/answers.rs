@@ -18,8 +18,8 @@ pub struct Answer {
 impl From<&Seen> for Answer {
     fn from(seen: &Seen) -> Self {
         Answer {
-            opcode: seen.frame.bth.opcode,
-            dest: seen.frame.bth.dest_qpn,
+            opcode: seen.frame.bth().opcode,
+            dest: seen.frame.bth().dest_qpn,
             psn: seen.psn(),
             aeth: seen.ext(),
             original: seen.ext::<AtomicAckEth>().map(|header| header.original),

@@ -24,7 +24,7 @@ impl Seen {
     }
 
     pub fn psn(&self) -> wire::Psn {
-        self.frame.bth.psn
+        self.frame.bth().psn
     }
 }
 

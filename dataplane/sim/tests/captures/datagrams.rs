@@ -29,7 +29,7 @@ fn our_ud_qp_receives_what_linux_sent() {
     for capture in capture::all() {
         let mut by_qp = ByQp::new();
         for seen in datagrams(&capture) {
-            by_qp.entry((seen.frame.dst, seen.frame.bth.dest_qpn)).or_default().push(seen);
+            by_qp.entry((seen.frame.dst, seen.frame.bth().dest_qpn)).or_default().push(seen);
         }
         for sent_to_it in by_qp.values() {
             receive(&capture, sent_to_it);
@@ -42,7 +42,7 @@ fn our_ud_qp_receives_what_linux_sent() {
 fn receive(capture: &Capture, datagrams: &[&Seen]) {
     let first = datagrams[0];
     // What is for a group goes to a member, which has a number of its own.
-    let to = first.frame.bth.dest_qpn;
+    let to = first.frame.bth().dest_qpn;
     let qpn = if to == Qpn::MULTICAST { Qpn::new(0x3F) } else { to };
     let own = End { gid: first.frame.dst, mac: first.frame.dmac, qpn };
     let mut side = Side::new(&spec(own, first));
@@ -107,7 +107,7 @@ fn send(capture: &Capture, source: Qpn, datagrams: &[&Seen]) {
 }
 
 fn work_request(wr_id: u64, seen: &Seen, own: &End, offset: u64) -> SendWr {
-    let to = End { gid: seen.frame.dst, mac: seen.frame.dmac, qpn: seen.frame.bth.dest_qpn };
+    let to = End { gid: seen.frame.dst, mac: seen.frame.dmac, qpn: seen.frame.bth().dest_qpn };
     let template = HeaderTemplate::new(&addressing(own, &to)).expect("one family");
     let op = SendOp::UdSend {
         ah: Arc::new(AddressHandle::new(PdId(1), to.gid, template)),
@@ -116,7 +116,7 @@ fn work_request(wr_id: u64, seen: &Seen, own: &End, offset: u64) -> SendWr {
         imm: seen.ext::<ImmDt>().map(|imm| imm.0),
     };
     let mut flags = SendFlags::SIGNALED;
-    flags.set(SendFlags::SOLICITED, seen.frame.bth.solicited);
+    flags.set(SendFlags::SOLICITED, seen.frame.bth().solicited);
     let sge = local(OUT, offset, seen.payload().len() as u32);
     SendWr { wr_id, op, data: WrData::Sges([sge].into_iter().collect()), flags }
 }

@@ -65,7 +65,7 @@ fn directions(frames: Vec<(usize, &Seen)>) -> Vec<Flow<'_>> {
     let qp_type = if first.info.service == Service::Rc { QpType::Rc } else { QpType::Uc };
     let end = |gid, mac| {
         let qpn =
-            frames.iter().find(|(_, seen)| seen.frame.dst == gid).map(|(_, seen)| seen.frame.bth.dest_qpn);
+            frames.iter().find(|(_, seen)| seen.frame.dst == gid).map(|(_, seen)| seen.frame.bth().dest_qpn);
         // Nobody ever wrote to a UC sender, so its number is not known, and of no importance.
         End { gid, mac, qpn: qpn.unwrap_or(Qpn::new(0xABCDE)) }
     };

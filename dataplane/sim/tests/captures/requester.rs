@@ -29,7 +29,7 @@ pub struct Request {
 
 impl Request {
     pub fn new(seen: &Seen, qp_type: QpType) -> Self {
-        let bth = &seen.frame.bth;
+        let bth = &seen.frame.bth();
         let ack_req_counts = qp_type == QpType::Rc || !quirks::ACK_REQ_ON_UNRELIABLE;
         Request {
             opcode: bth.opcode,
@@ -143,7 +143,7 @@ fn work_request(number: usize, message: &Message<'_>, out: u64) -> SendWr {
         _ => local(OUT, out, message.payload().len() as u32),
     };
     let mut flags = SendFlags::SIGNALED;
-    flags.set(SendFlags::SOLICITED, message.last().frame.bth.solicited);
+    flags.set(SendFlags::SOLICITED, message.last().frame.bth().solicited);
     SendWr { wr_id: number as u64, op, data: WrData::Sges([sge].into_iter().collect()), flags }
 }
 

@@ -108,7 +108,7 @@ impl Side {
     pub fn deliver(&mut self, seen: &Seen) {
         let payload = Payload::contiguous(seen.payload());
         let packet = RxPacket { frame: &seen.frame, head: &seen.bytes, payload };
-        match seen.frame.bth.dest_qpn {
+        match seen.frame.bth().dest_qpn {
             // The worker finds the members of a group.
             Qpn::MULTICAST => self.engine.deliver(self.now, self.qpn, &packet),
             _ => self.engine.on_packet(self.now, &packet),

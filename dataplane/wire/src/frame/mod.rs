@@ -12,11 +12,11 @@ mod lower;
 pub use error::FrameError;
 pub use flow::Flow;
 
-use crate::header::{Bth, ExtHeader};
+use crate::header::{Bth, BthWords, ExtHeader};
 use crate::icrc::ICRC_LEN;
 use crate::net::{EthernetHeader, Ipv4Header, Ipv6Header, OnesComplement, UdpHeader, Vlan, protocol};
 use crate::opcode::OpcodeInfo;
-use crate::types::{Gid, Mac, Qpn};
+use crate::types::{Gid, Mac, Psn, Qpn};
 use lower::Lower;
 
 /// So many bytes at the beginning of a frame hold all of its headers: 18 + 40 + 8 + 12 + 40 = 118 at most.
@@ -76,11 +76,12 @@ pub struct Frame {
     pub udp_sport: u16,
     /// UDP checksum as received; 0 is "none", and for RoCE v1.
     pub udp_checksum: u16,
-    /// The base transport header.
-    pub bth: Bth,
+    bth: BthWords,
     /// What its opcode means.
     pub info: &'static OpcodeInfo,
     l3: u8,
+    bth_offset: u8,
+    payload_offset: u8,
     payload_len: u16,
 }
 
@@ -112,6 +113,8 @@ impl Frame {
             bth,
             info,
             l3: ethernet.len() as u8,
+            bth_offset: bth_offset as u8,
+            payload_offset: (bth_offset + info.header_len()) as u8,
             payload_len,
         })
     }
@@ -124,6 +127,19 @@ impl Frame {
         H::parse(head.get(self.bth_offset() + offset..)?)
     }
 
+    /// The base transport header. Most fields of most packets are never looked at: they are taken apart here.
+    #[inline(always)]
+    pub const fn bth(&self) -> Bth {
+        self.bth.take_apart()
+    }
+
+    /// What a frame was parsed to that differs from this one's in its PSN.
+    #[must_use]
+    pub const fn with_psn(mut self, psn: Psn) -> Frame {
+        self.bth = self.bth.with_psn(psn);
+        self
+    }
+
     /// Where the network header begins, in bytes from the start of the frame.
     #[inline]
     pub const fn l3_offset(&self) -> usize {
@@ -133,13 +149,13 @@ impl Frame {
     /// Where the BTH begins.
     #[inline]
     pub const fn bth_offset(&self) -> usize {
-        self.l3 as usize + self.network.header_len() + self.network.udp_len()
+        self.bth_offset as usize
     }
 
     /// Where the payload begins.
     #[inline]
     pub const fn payload_offset(&self) -> usize {
-        self.bth_offset() + self.info.header_len()
+        self.payload_offset as usize
     }
 
     /// Bytes of payload, without pad.
@@ -151,7 +167,7 @@ impl Frame {
     /// Where the iCRC begins, behind payload and pad.
     #[inline]
     pub const fn icrc_offset(&self) -> usize {
-        self.payload_offset() + self.payload_len as usize + self.bth.pad_count as usize
+        self.payload_offset() + self.payload_len as usize + self.bth().pad_count as usize
     }
 
     /// Where the packet ends; the frame may go on with Ethernet padding.
@@ -227,7 +243,7 @@ impl Frame {
 
 /// What follows the layers below.
 struct Transport {
-    bth: Bth,
+    bth: BthWords,
     info: &'static OpcodeInfo,
     payload_len: u16,
 }
@@ -237,7 +253,9 @@ impl Transport {
     #[inline(always)]
     fn parse(head: &[u8], bth_offset: usize, len: usize) -> Result<Transport, FrameError> {
         let room = len.checked_sub(Bth::LEN + ICRC_LEN).ok_or(FrameError::TooShort)?;
-        let bth = head.get(bth_offset..).and_then(Bth::parse).ok_or(FrameError::Truncated)?;
+        let bytes = head.get(bth_offset..).and_then(|rest| rest.first_chunk());
+        let words = BthWords::from_bytes(bytes.ok_or(FrameError::Truncated)?);
+        let bth = words.take_apart();
         let info = bth.opcode.info().ok_or(FrameError::UnknownOpcode)?;
         let payload_len = room
             .checked_sub(info.ext_len() + usize::from(bth.pad_count))
@@ -251,6 +269,6 @@ impl Transport {
         if head.len() < bth_offset + info.header_len() {
             return Err(FrameError::Truncated);
         }
-        Ok(Transport { bth, info, payload_len: payload_len as u16 })
+        Ok(Transport { bth: words, info, payload_len: payload_len as u16 })
     }
 }

@@ -3,6 +3,7 @@
 use super::slice_forms;
 use crate::opcode::Opcode;
 use crate::types::{PKey, Psn, Qpn};
+use std::fmt;
 
 /// The base transport header: first in every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,24 +72,7 @@ impl Bth {
     /// From its bytes; every bit is kept.
     #[inline]
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
-        let first = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let second = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        let third = u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
-        Bth {
-            opcode: Opcode((first >> 24) as u8),
-            solicited: first & 1 << 23 != 0,
-            mig_req: first & 1 << 22 != 0,
-            pad_count: (first >> 20 & 3) as u8,
-            tver: (first >> 16 & 0x0F) as u8,
-            pkey: PKey(first as u16),
-            fecn: second & 1 << 31 != 0,
-            becn: second & 1 << 30 != 0,
-            resv6: (second >> 24 & 0x3F) as u8,
-            dest_qpn: Qpn::new(second),
-            ack_req: third & 1 << 31 != 0,
-            resv7: (third >> 24 & 0x7F) as u8,
-            psn: Psn::new(third),
-        }
+        BthWords::from_bytes(bytes).take_apart()
     }
 
     /// Its bytes. Bits of a field beyond its width are dropped.
@@ -115,3 +99,47 @@ impl Bth {
 }
 
 slice_forms!(Bth);
+
+/// A BTH as the three numbers that its bytes are: all of it, in little room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BthWords([u32; 3]);
+
+impl BthWords {
+    #[inline(always)]
+    pub fn from_bytes(bytes: &[u8; Bth::LEN]) -> Self {
+        let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        BthWords([word(0), word(4), word(8)])
+    }
+
+    pub const fn with_psn(mut self, psn: Psn) -> Self {
+        self.0[2] = self.0[2] & 0xFF00_0000 | psn.value();
+        self
+    }
+
+    /// Its fields. Where this is inlined, those that nobody uses cost nothing.
+    #[inline(always)]
+    pub const fn take_apart(self) -> Bth {
+        let [first, second, third] = self.0;
+        Bth {
+            opcode: Opcode((first >> 24) as u8),
+            solicited: first & 1 << 23 != 0,
+            mig_req: first & 1 << 22 != 0,
+            pad_count: (first >> 20 & 3) as u8,
+            tver: (first >> 16 & 0x0F) as u8,
+            pkey: PKey(first as u16),
+            fecn: second & 1 << 31 != 0,
+            becn: second & 1 << 30 != 0,
+            resv6: (second >> 24 & 0x3F) as u8,
+            dest_qpn: Qpn::new(second),
+            ack_req: third & 1 << 31 != 0,
+            resv7: (third >> 24 & 0x7F) as u8,
+            psn: Psn::new(third),
+        }
+    }
+}
+
+impl fmt::Debug for BthWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.take_apart(), f)
+    }
+}

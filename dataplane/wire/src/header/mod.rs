@@ -10,6 +10,7 @@ mod ext;
 
 pub use aeth::{Aeth, CREDITS_UNUSED, NakCode, Syndrome, credit_code, credits, rnr_timer_ns};
 pub use bth::Bth;
+pub(crate) use bth::BthWords;
 pub use ext::{AtomicAckEth, AtomicEth, Deth, Feth, Ieth, ImmDt, Rdeth, Reth, XrcEth};
 
 use crate::opcode::ExtKind;

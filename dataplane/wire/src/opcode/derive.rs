@@ -1,7 +1,7 @@
 //! Tables for the packet path, computed from the rows at compile time: opcode → what it means, and the way back.
 
 use super::table::{ROWS, Row, SERVICES};
-use super::{ExtKind, Opcode, OpcodeInfo, Operation, Position, Service};
+use super::{ExtKind, Opcode, OpcodeInfo, Operation, Position, Reply, Service, Standing};
 use crate::header::{Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Feth, Ieth, ImmDt, Rdeth, Reth, XrcEth};
 
 /// In [`OPCODES`]: there is no such packet. (0xFF lies in the vendors' range.)
@@ -52,15 +52,41 @@ const fn derive(row: &Row, service: Service) -> OpcodeInfo {
         if row.operation.is_response() { service_row.response_headers } else { service_row.request_headers };
     let (offsets, end) = place(own, [0; ExtKind::COUNT], Bth::LEN);
     let (offsets, end) = place(row.headers, offsets, end);
+    let (base, position) = (row.operation.base(), row.position);
+    let is_response = row.operation.is_response();
+    let inside = Standing::inside(service, base);
     OpcodeInfo {
         opcode: Opcode(service as u8 | row.code),
         service,
         operation: row.operation,
-        position: row.position,
+        position,
         payload: row.payload,
         name: row.name,
+        base,
+        is_response,
+        takes_receive: matches!(row.operation, Operation::WriteImm)
+            || matches!(base, Operation::Send) && position.begins(),
+        completes_receive: matches!(row.operation, Operation::WriteImm)
+            || matches!(base, Operation::Send) && position.ends(),
+        reply: reply(row.operation, service),
+        class: OpcodeInfo::class_of(service, is_response),
+        comes: if position.begins() { Standing::BETWEEN } else { inside },
+        leaves: if position.ends() { Standing::BETWEEN } else { inside },
+        bounds: row.payload.bounds(),
         ext_len: (end - Bth::LEN) as u8,
         offsets,
+    }
+}
+
+/// What a responder sends for a request that it has executed.
+const fn reply(operation: Operation, service: Service) -> Reply {
+    if operation.is_response() || matches!(service, Service::Uc | Service::Ud | Service::Cnp) {
+        return Reply::Nothing;
+    }
+    match operation {
+        Operation::CompareSwap | Operation::FetchAdd => Reply::AtomicAcknowledge,
+        Operation::ReadRequest | Operation::Flush | Operation::AtomicWrite => Reply::ReadResponse,
+        _ => Reply::Ack,
     }
 }
 

@@ -4,6 +4,7 @@ mod derive;
 mod table;
 
 use crate::header::Bth;
+use crate::types::Mtu;
 use std::fmt;
 
 /// The service of an opcode. Values are the prefixes of the opcode byte.
@@ -91,18 +92,18 @@ impl Operation {
     }
 }
 
-/// Where a packet stands in its message.
+/// Where a packet stands in its message. The low bit says that it begins it, the other that it ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Position {
-    /// The first of several.
-    First,
     /// Neither first nor last.
-    Middle,
+    Middle = 0,
+    /// The first of several.
+    First = 1,
     /// The last of several.
-    Last,
+    Last = 2,
     /// The whole message.
-    Only,
+    Only = 3,
 }
 
 impl Position {
@@ -120,12 +121,12 @@ impl Position {
 
     /// First or Only.
     pub const fn begins(self) -> bool {
-        matches!(self, Position::First | Position::Only)
+        self as u8 & 1 != 0
     }
 
     /// Last or Only.
     pub const fn ends(self) -> bool {
-        matches!(self, Position::Last | Position::Only)
+        self as u8 & 2 != 0
     }
 }
 
@@ -146,14 +147,51 @@ pub enum PayloadRule {
 
 impl PayloadRule {
     /// Whether `len` bytes are right on a path of `mtu`.
-    pub const fn allows(self, len: u32, mtu: crate::Mtu) -> bool {
-        match self {
-            PayloadRule::FullMtu => len == mtu.bytes(),
-            PayloadRule::OneToMtu => len >= 1 && len <= mtu.bytes(),
-            PayloadRule::UpToMtu => len <= mtu.bytes(),
-            PayloadRule::Nothing => len == 0,
-            PayloadRule::Exactly(bytes) => len == bytes as u32,
+    pub const fn allows(self, len: u32, mtu: Mtu) -> bool {
+        self.bounds().hold(len, mtu)
+    }
+
+    const fn bounds(self) -> Bounds {
+        const MTU: Bound = Bound { bytes: 0, mtus: 1 };
+        const fn exactly(bytes: u8) -> Bound {
+            Bound { bytes, mtus: 0 }
         }
+        let (least, most) = match self {
+            PayloadRule::FullMtu => (MTU, MTU),
+            PayloadRule::OneToMtu => (exactly(1), MTU),
+            PayloadRule::UpToMtu => (exactly(0), MTU),
+            PayloadRule::Nothing => (exactly(0), exactly(0)),
+            PayloadRule::Exactly(bytes) => (exactly(bytes), exactly(bytes)),
+        };
+        Bounds { least, most }
+    }
+}
+
+/// A [`PayloadRule`] as numbers, so that nothing branches on which it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    least: Bound,
+    most: Bound,
+}
+
+/// So many bytes and path MTUs, of which there are none or one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    bytes: u8,
+    mtus: u8,
+}
+
+impl Bounds {
+    #[inline]
+    const fn hold(self, len: u32, mtu: Mtu) -> bool {
+        len >= self.least.on(mtu) && len <= self.most.on(mtu)
+    }
+}
+
+impl Bound {
+    #[inline]
+    const fn on(self, mtu: Mtu) -> u32 {
+        self.bytes as u32 + ((self.mtus as u32) << mtu.shift())
     }
 }
 
@@ -239,8 +277,9 @@ impl fmt::Debug for Opcode {
     }
 }
 
-/// What an opcode means.
+/// What an opcode means: all that can be told from it beforehand. One cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct OpcodeInfo {
     /// The opcode itself.
     pub opcode: Opcode,
@@ -253,9 +292,35 @@ pub struct OpcodeInfo {
     /// Payload lengths that are right.
     pub payload: PayloadRule,
     name: &'static str,
+    /// The operation that First and Middle packets of such a message carry.
+    base: Operation,
+    is_response: bool,
+    takes_receive: bool,
+    completes_receive: bool,
+    reply: Reply,
+    class: u8,
+    /// Where in a stream it may come, and where the stream is behind it.
+    comes: Standing,
+    leaves: Standing,
+    bounds: Bounds,
     ext_len: u8,
     /// Per kind: bytes from the start of the BTH, or 0 when the packet has no such header.
     offsets: [u8; ExtKind::COUNT],
+}
+
+/// Where a stream of packets stands (requests, or the responses of one READ): between two messages, or inside of one, which only
+/// packets of its own may continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Standing(u8);
+
+impl Standing {
+    /// Between two messages.
+    pub const BETWEEN: Standing = Standing(0);
+
+    /// Inside of a message of an operation of a service.
+    const fn inside(service: Service, base: Operation) -> Standing {
+        Standing(1 + (service.index() * Operation::COUNT) as u8 + base as u8)
+    }
 }
 
 impl OpcodeInfo {
@@ -269,12 +334,20 @@ impl OpcodeInfo {
         self.name
     }
 
+    /// What the message does, its immediate or invalidate aside: [`Operation::base`].
+    #[inline]
+    pub const fn base(&self) -> Operation {
+        self.base
+    }
+
     /// Bytes of extension headers.
+    #[inline]
     pub const fn ext_len(&self) -> usize {
         self.ext_len as usize
     }
 
     /// Bytes of BTH and extension headers.
+    #[inline]
     pub const fn header_len(&self) -> usize {
         Bth::LEN + self.ext_len as usize
     }
@@ -294,54 +367,67 @@ impl OpcodeInfo {
     }
 
     /// It answers a request of ours.
+    #[inline]
     pub const fn is_response(&self) -> bool {
-        self.operation.is_response()
+        self.is_response
     }
 
     /// It is a request to us. (A CNP is neither request nor response.)
     pub const fn is_request(&self) -> bool {
-        !self.is_response() && !matches!(self.operation, Operation::Cnp)
+        !self.is_response && !matches!(self.operation, Operation::Cnp)
+    }
+
+    /// Whether `len` bytes of payload are right on a path of `mtu`.
+    #[inline]
+    pub const fn allows_payload(&self, len: u32, mtu: Mtu) -> bool {
+        self.bounds.hold(len, mtu)
+    }
+
+    /// Requests, or responses, of its service: see [`class_of`](Self::class_of).
+    #[inline]
+    pub const fn class(&self) -> u8 {
+        self.class
+    }
+
+    /// The number of the requests or the responses of a service, below 16: a queue pair hears few of them.
+    pub const fn class_of(service: Service, is_response: bool) -> u8 {
+        2 * service.index() as u8 + is_response as u8
     }
 
     /// A receive WQE is taken when this packet arrives.
+    #[inline]
     pub const fn takes_receive_wqe(&self) -> bool {
-        match self.operation.base() {
-            Operation::Send => self.position.begins(),
-            _ => matches!(self.operation, Operation::WriteImm),
-        }
+        self.takes_receive
     }
 
     /// A receive completion follows from this packet.
+    #[inline]
     pub const fn completes_receive_wqe(&self) -> bool {
-        match self.operation.base() {
-            Operation::Send => self.position.ends(),
-            _ => matches!(self.operation, Operation::WriteImm),
-        }
+        self.completes_receive
     }
 
     /// What the responder answers when it has executed the request.
+    #[inline]
     pub const fn reply(&self) -> Reply {
-        if !self.is_request() || matches!(self.service, Service::Uc | Service::Ud) {
-            return Reply::Nothing;
-        }
-        match self.operation {
-            Operation::CompareSwap | Operation::FetchAdd => Reply::AtomicAcknowledge,
-            Operation::ReadRequest | Operation::Flush | Operation::AtomicWrite => Reply::ReadResponse,
-            _ => Reply::Ack,
-        }
+        self.reply
     }
 
-    /// Whether this packet may come next after `previous` in the same stream (requests, or the responses of one READ):
-    /// inside a message the matching Middle or Last, otherwise a beginning. `None` stands for "nothing before".
+    /// Where its stream stands behind it.
+    #[inline]
+    pub const fn leaves(&self) -> Standing {
+        self.leaves
+    }
+
+    /// Whether this packet may come next in a stream that stands so: inside a message the matching Middle or Last, otherwise a
+    /// beginning.
+    #[inline]
+    pub const fn may_come(&self, standing: Standing) -> bool {
+        self.comes.0 == standing.0
+    }
+
+    /// Whether this packet may come next after `previous` in the same stream. `None` stands for "nothing before".
     pub fn may_follow(&self, previous: Option<&OpcodeInfo>) -> bool {
-        match previous {
-            Some(previous) if !previous.position.ends() => {
-                !self.position.begins()
-                    && self.service == previous.service
-                    && self.operation.base() == previous.operation
-            }
-            _ => self.position.begins(),
-        }
+        self.may_come(previous.map_or(Standing::BETWEEN, OpcodeInfo::leaves))
     }
 }
 

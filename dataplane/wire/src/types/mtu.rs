@@ -60,7 +60,7 @@ impl Mtu {
         Mtu::ALL.into_iter().rev().find(|mtu| mtu.bytes() <= room)
     }
 
-    const fn shift(self) -> u32 {
+    pub(crate) const fn shift(self) -> u32 {
         self as u32 + 7
     }
 }

@@ -71,7 +71,7 @@ fn kind(bytes: &[u8]) -> String {
     };
     assert_eq!(frame.verify_icrc(bytes, [bytes]), Ok(()));
     assert_eq!(frame.verify_udp_checksum([bytes]), Ok(()));
-    if frame.bth.dest_qpn == Qpn::GSI {
+    if frame.bth().dest_qpn == Qpn::GSI {
         let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
         return format!("CM {}", management(u16::from_be_bytes([payload[16], payload[17]])));
     }
@@ -157,7 +157,7 @@ fn rebuilt(bytes: &[u8], frame: &Frame) -> Vec<u8> {
     let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
     let template = HeaderTemplate::new(&addressing).expect("GIDs of one family");
     let mut out = Vec::new();
-    build_frame(&template, &frame.bth, &ext, ip_id, payload, &mut out);
+    build_frame(&template, &frame.bth(), &ext, ip_id, payload, &mut out);
     out
 }
 

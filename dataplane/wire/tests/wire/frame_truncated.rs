@@ -121,7 +121,7 @@ proptest! {
 
         let frame = Frame::parse(&bytes, bytes.len()).expect("a frame");
         prop_assert_eq!(frame.verify_icrc(&bytes, [&bytes[..]]), Ok(()));
-        prop_assert_eq!(frame.bth, Bth { pad_count: Bth::pad_for(payload.len()), ..bth });
+        prop_assert_eq!(frame.bth(), Bth { pad_count: Bth::pad_for(payload.len()), ..bth });
         prop_assert_eq!(&bytes[frame.payload_offset()..][..frame.payload_len()], &payload[..]);
         prop_assert!(bytes[frame.payload_offset() + payload.len()..frame.icrc_offset()].iter().all(|&pad| pad == 0));
         prop_assert_eq!((frame.smac, frame.dmac, frame.vlan), (addressing.smac, addressing.dmac, addressing.vlan));

@@ -92,7 +92,7 @@ fn too_wide_fields_are_cut() {
 fn a_cnp_is_the_captured_one() {
     let captured = crate::support::vector("cnp_connectx4lx_capture");
     let frame = captured.parse();
-    assert_eq!(frame.bth, Bth::cnp(Qpn::new(0x118)));
+    assert_eq!(frame.bth(), Bth::cnp(Qpn::new(0x118)));
     assert_eq!(&captured.frame[frame.payload_offset()..frame.icrc_offset()], &CNP_BODY);
 }
 

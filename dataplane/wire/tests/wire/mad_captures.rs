@@ -12,7 +12,7 @@ fn mads(file: &str) -> Vec<Vec<u8>> {
     let frames = frames(&directory().join(file));
     let mads = frames.iter().filter_map(|bytes| {
         let frame = Frame::parse(bytes, bytes.len()).ok()?;
-        (frame.bth.dest_qpn == Qpn::GSI)
+        (frame.bth().dest_qpn == Qpn::GSI)
             .then(|| bytes[frame.payload_offset()..][..frame.payload_len()].to_vec())
     });
     mads.collect()
@@ -107,12 +107,12 @@ fn a_starting_psn_is_where_the_receiver_of_it_begins() {
                     first_psn.insert(to_active, req.starting_psn);
                 }
                 _ => {
-                    let is_request = frame.bth.opcode.info().is_some_and(|info| {
+                    let is_request = frame.bth().opcode.info().is_some_and(|info| {
                         matches!(info.operation, Operation::Send | Operation::Write | Operation::ReadRequest)
                     });
-                    let to = (frame.dst, frame.bth.dest_qpn);
+                    let to = (frame.dst, frame.bth().dest_qpn);
                     if let Some(psn) = is_request.then(|| first_psn.remove(&to)).flatten() {
-                        assert_eq!(frame.bth.psn, psn, "{file}");
+                        assert_eq!(frame.bth().psn, psn, "{file}");
                         shown += 1;
                     }
                 }

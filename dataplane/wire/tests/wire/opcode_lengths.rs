@@ -36,6 +36,9 @@ fn rules_have_exact_edges() {
         assert_eq!(allowed(PayloadRule::UpToMtu), [1, 1, 1, 1, 1, 1, 0]);
         assert_eq!(allowed(PayloadRule::Nothing), [1, 0, 0, 0, 0, 0, 0]);
         assert_eq!(allowed(PayloadRule::Exactly(8)), [0, 0, 1, 0, 0, 0, 0]);
+        for (info, len) in OpcodeInfo::all().flat_map(|info| edges.map(|len| (info, len))) {
+            assert_eq!(info.allows_payload(len, mtu), info.payload.allows(len, mtu), "{info}: {len} bytes");
+        }
     }
 }
 

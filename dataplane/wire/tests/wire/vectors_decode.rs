@@ -37,7 +37,7 @@ fn decoded(bytes: &[u8], frame: &Frame) -> Value {
             json!({"sport": udp.sport, "dport": udp.dport, "length": udp.len, "checksum": checksum}),
         );
     }
-    fields.insert("bth".into(), bth(&frame.bth));
+    fields.insert("bth".into(), bth(&frame.bth()));
     ext(bytes, frame, &mut fields);
     let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
     fields.insert("payload_len".into(), payload.len().into());

@@ -22,6 +22,6 @@ fn invalid_vectors_are_dropped_for_their_reason() {
 #[test]
 fn bad_pkey_does_not_match() {
     let frame = verdict("bad_pkey").expect("a right frame");
-    assert_eq!(frame.bth.pkey, PKey(0x1234));
-    assert!(!PKey::DEFAULT.matches(frame.bth.pkey));
+    assert_eq!(frame.bth().pkey, PKey(0x1234));
+    assert!(!PKey::DEFAULT.matches(frame.bth().pkey));
 }

@@ -107,10 +107,10 @@ impl Writer {
         let Ok(parsed) = Frame::parse(frame, frame.len()) else { return };
         let nak = Syndrome::Nak(NakCode::PsnSequence);
         if parsed.ext::<Aeth>(frame).is_some_and(|aeth| aeth.syndrome == nak)
-            && parsed.bth.dest_qpn == PEER_QPN
+            && parsed.bth().dest_qpn == PEER_QPN
         {
             let next = Psn::new((PSN + self.sent as u32) & 0xFF_FFFF);
-            self.sent -= u64::from(next.value().wrapping_sub(parsed.bth.psn.value()) & 0xFF_FFFF);
+            self.sent -= u64::from(next.value().wrapping_sub(parsed.bth().psn.value()) & 0xFF_FFFF);
         }
     }
 }

@@ -91,10 +91,9 @@ fn answer_half(huge: &mut Own<Nowhere>, first: Psn) -> Psn {
     let middle =
         Packet::new(QpType::Rc, Operation::ReadResponse, Position::Middle, QPN, Psn::new(0), &payload);
     let bytes = middle.frame(&HeaderTemplate::new(&addressing(PEER, LOCAL)).unwrap());
-    let mut frame = wire::Frame::parse(&bytes, bytes.len()).unwrap();
+    let frame = wire::Frame::parse(&bytes, bytes.len()).unwrap();
     for at in 1..packets - 1 {
-        frame.bth.psn = first.add(at);
-        let payload = Payload::contiguous(&payload);
+        let (frame, payload) = (frame.with_psn(first.add(at)), Payload::contiguous(&payload));
         huge.engine.on_packet(0, &RxPacket { frame: &frame, head: &bytes, payload });
     }
     respond(huge, Operation::ReadResponse, Position::Last, first.add(packets - 1), &payload[..255]);

@@ -11,7 +11,7 @@ pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
     qp.counters.count(Counter::DuplicateRequest);
     let (frame, mtu) = (packet.frame, qp.attr.path_mtu);
     let answered = length::of_packet(qp, packet, mtu).is_ok()
-        && match frame.info.operation.base() {
+        && match frame.info.base() {
             // An ACK of all that is done, asked for or not: the peer may have missed the one it had.
             Operation::Send | Operation::Write => {
                 qp.resp.outbox.ask_ack();
@@ -20,7 +20,7 @@ pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
             Operation::ReadRequest => read(qp, packet),
             // rocev2 facts, transport 9: answered again, not executed (FLUSH and ATOMIC WRITE [1: rxe]).
             Operation::CompareSwap | Operation::FetchAdd | Operation::Flush | Operation::AtomicWrite => {
-                qp.resp.slots.repeat_single(frame.bth.psn, frame.info.opcode)
+                qp.resp.slots.repeat_single(frame.bth().psn, frame.info.opcode)
             }
             _ => false,
         };
@@ -32,5 +32,5 @@ pub(super) fn on_duplicate(qp: &mut Qp, packet: &RxPacket<'_>) {
 /// A READ is executed again. Its key is checked with each response, as the first time.
 fn read(qp: &mut Qp, packet: &RxPacket<'_>) -> bool {
     let reth = packet.frame.ext::<Reth>(packet.head);
-    reth.is_some_and(|reth| qp.resp.slots.repeat_read(packet.frame.bth.psn, reth, qp.attr.path_mtu))
+    reth.is_some_and(|reth| qp.resp.slots.repeat_read(packet.frame.bth().psn, reth, qp.attr.path_mtu))
 }

@@ -13,8 +13,14 @@ use wire::{Ieth, ImmDt, Operation, Reply, packets};
 /// Does what the request asks, once its keys allow it (`access.rs`), and tells how many PSNs it has. What a key gives is used on the
 /// spot: no larger value goes from stage to stage. Fails after the check of the key only when memory was deregistered since, or cannot
 /// persist what it should.
-pub(super) fn execute<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
-    match packet.frame.info.operation.base() {
+#[inline(always)]
+pub(super) fn execute<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+    operation: Operation,
+) -> Result<u32, Fault> {
+    match operation {
         Operation::Send => send(qp, ctx, packet),
         Operation::Write => write(qp, ctx, packet),
         Operation::ReadRequest => read(qp, ctx, packet),
@@ -34,6 +40,7 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Resu
     Ok(1)
 }
 
+#[inline(always)]
 fn write<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
     if let Some(span) = access::write(qp, ctx)? {
         let placed = write::place(ctx.memory, span, &packet.payload);
@@ -117,23 +124,27 @@ fn count_beginning(qp: &mut Qp, packet: &RxPacket<'_>, counter: Counter) {
 
 /// The request with its `count` PSNs was executed: the next one is expected. The MSN counts finished
 /// messages, a READ when it is accepted (rocev2 facts, transport 2).
+#[inline(always)]
 pub(super) fn advance(qp: &mut Qp, packet: &RxPacket<'_>, count: u32) {
     let info = packet.frame.info;
     let resp = &mut qp.resp;
     resp.expected = resp.expected.add(count);
-    resp.previous = Some(info);
+    resp.standing = info.leaves();
     if info.position.ends() {
         resp.msn = resp.msn.next();
     }
 }
 
 /// Tells the receive's poster, after the data.
+#[inline(always)]
 pub(super) fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
-    let info = packet.frame.info;
-    if !info.completes_receive_wqe() {
-        return;
+    if packet.frame.info.completes_receive_wqe() {
+        complete_receive(qp, ctx, packet);
     }
-    let (opcode, byte_len) = match info.operation.base() {
+}
+
+fn complete_receive<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
+    let (opcode, byte_len) = match packet.frame.info.base() {
         Operation::Send => (WcOpcode::Recv, qp.resp.receive.filled()),
         // rocev2 facts, transport 12: the RETH length, though nothing went into the receive itself.
         _ => (WcOpcode::RecvRdmaWithImm, qp.resp.write.len()),
@@ -143,7 +154,7 @@ pub(super) fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPack
         byte_len,
         imm: packet.frame.ext::<ImmDt>(packet.head).map(|imm| imm.0),
         invalidated: packet.frame.ext::<Ieth>(packet.head).map(|ieth| ieth.rkey),
-        solicited: packet.frame.bth.solicited,
+        solicited: packet.frame.bth().solicited,
         ..Cqe::new(wr_id, WcStatus::Success, opcode, qp.qpn)
     };
     ctx.memory.publish();
@@ -153,9 +164,10 @@ pub(super) fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPack
 /// READ and atomic answers are in their slots, and acknowledge what was before them; SENDs and WRITEs are
 /// acknowledged when asked for. The ACK itself is made when it is sent, so one covers all that came until
 /// then.
+#[inline(always)]
 pub(super) fn acknowledge(qp: &mut Qp, packet: &RxPacket<'_>) {
     match packet.frame.info.reply() {
-        Reply::Ack if packet.frame.bth.ack_req => qp.resp.outbox.ask_ack(),
+        Reply::Ack if packet.frame.bth().ack_req => qp.resp.outbox.ask_ack(),
         Reply::ReadResponse | Reply::AtomicAcknowledge => qp.resp.outbox.ack_follows_from_response(),
         Reply::Ack | Reply::Nothing => {}
     }

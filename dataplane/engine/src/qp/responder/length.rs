@@ -10,10 +10,11 @@ use crate::qp::load::ATOMIC_LEN;
 use crate::qp::{Qp, other_mtu};
 use wire::{AtomicEth, Bth, Mtu, Operation, Reth};
 
-pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
+#[inline(always)]
+pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>, operation: Operation) -> Result<(), Fault> {
     let mtu = qp.attr.path_mtu;
     of_packet(qp, packet, mtu)?;
-    match packet.frame.info.operation.base() {
+    match operation {
         Operation::Send => of_send(qp, packet),
         Operation::Write => of_write(qp, packet, mtu),
         Operation::ReadRequest => reth(packet).map(|_| ()),
@@ -26,10 +27,11 @@ pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
 
 /// First and Middle are full, Last has something, nothing is longer than the MTU; the pad is what the length
 /// asks for.
+#[inline(always)]
 pub(super) fn of_packet(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
     let frame = packet.frame;
     let len = frame.payload_len();
-    let right = frame.info.payload.allows(len as u32, mtu) && frame.bth.pad_count == Bth::pad_for(len);
+    let right = frame.info.allows_payload(len as u32, mtu) && frame.bth().pad_count == Bth::pad_for(len);
     if right {
         return Ok(());
     }
@@ -37,6 +39,7 @@ pub(super) fn of_packet(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<
     Err(Fault::PacketLength)
 }
 
+#[inline(always)]
 fn of_send(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
     let fits = packet.frame.payload_len() as u32 <= qp.resp.receive.room();
     if fits { Ok(()) } else { Err(Fault::ReceiveTooShort) }
@@ -44,6 +47,7 @@ fn of_send(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
 
 /// The payloads of a WRITE add up to the RETH length: a packet that goes on leaves something for the next,
 /// the last one brings the rest.
+#[inline(always)]
 fn of_write(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
     let position = packet.frame.info.position;
     if position.begins() {
@@ -55,6 +59,7 @@ fn of_write(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
 }
 
 /// The RETH, if its length is one that a message can have.
+#[inline(always)]
 fn reth(packet: &RxPacket<'_>) -> Result<Reth, Fault> {
     let reth = packet.frame.ext::<Reth>(packet.head).ok_or(Fault::PacketLength)?;
     // rocev2 facts, wire 8: 2^31 itself is a message.

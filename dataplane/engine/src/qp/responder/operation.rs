@@ -18,8 +18,9 @@ pub(super) fn flush(packet: &RxPacket<'_>) -> Result<(Placement, FlushLevel), Fa
 
 /// rocev2 facts, transport 6: a right that the QP does not give is an invalid request, not an access error.
 /// It is asked for at every packet and whatever the length.
-pub(super) fn allowed(qp: &Qp, packet: &RxPacket<'_>) -> Result<(), Fault> {
-    let right = match packet.frame.info.operation.base() {
+#[inline(always)]
+pub(super) fn allowed(qp: &Qp, packet: &RxPacket<'_>, operation: Operation) -> Result<(), Fault> {
+    let right = match operation {
         Operation::Send => Access::empty(),
         Operation::Write => Access::REMOTE_WRITE,
         Operation::ReadRequest => Access::REMOTE_READ,

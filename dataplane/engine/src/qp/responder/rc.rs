@@ -7,7 +7,9 @@ use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::packet::RxPacket;
 use crate::qp::{Ctx, Qp};
+use wire::Operation;
 
+#[inline(always)]
 pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
     if qp.resp.outbox.is_final() {
         // A request was refused for good. The QP goes to ERROR as soon as the NAK is out, and what comes
@@ -16,25 +18,41 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
     }
     match sequence::place(&qp.resp, packet) {
         Place::Duplicate => duplicate::on_duplicate(qp, packet),
-        Place::Ahead => refuse(qp, ctx, packet.frame.bth.psn, Fault::PsnAhead),
+        Place::Ahead => refuse(qp, ctx, packet.frame.bth().psn, Fault::PsnAhead),
         Place::Expected => {
             qp.resp.outbox.expected_arrived();
             if let Err(fault) = request(qp, ctx, packet) {
-                refuse(qp, ctx, packet.frame.bth.psn, fault);
+                refuse(qp, ctx, packet.frame.bth().psn, fault);
             }
         }
     }
 }
 
+/// What most requests are is compiled for itself, so that no stage asks again which operation it is.
+#[inline(always)]
+fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+    match packet.frame.info.base() {
+        Operation::Write => stages(qp, ctx, packet, Operation::Write),
+        Operation::Send => stages(qp, ctx, packet, Operation::Send),
+        other => stages(qp, ctx, packet, other),
+    }
+}
+
 /// The stages of a request whose turn it is. Until `execute` nothing but the receive's being taken has
 /// changed.
-fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
+#[inline(always)]
+fn stages<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+    operation: Operation,
+) -> Result<(), Fault> {
     sequence::opcode(&qp.resp, packet)?;
-    operation::allowed(qp, packet)?;
+    operation::allowed(qp, packet, operation)?;
     xrc::select(qp, ctx, packet)?;
-    resources::take(qp, ctx, packet)?;
-    length::check(qp, packet)?;
-    let psns = execute::execute(qp, ctx, packet)?;
+    resources::take(qp, ctx, packet, operation)?;
+    length::check(qp, packet, operation)?;
+    let psns = execute::execute(qp, ctx, packet, operation)?;
     execute::advance(qp, packet, psns);
     execute::complete(qp, ctx, packet);
     execute::acknowledge(qp, packet);

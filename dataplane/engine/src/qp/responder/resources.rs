@@ -9,9 +9,14 @@ use wire::Operation;
 
 /// rocev2 facts, wire 7: a SEND takes its receive at its first packet, a WRITE with Immediate at the packet
 /// that carries the immediate. READs and atomics share the slots.
-pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
-    let info = packet.frame.info;
-    match info.operation {
+#[inline(always)]
+pub(super) fn take<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    packet: &RxPacket<'_>,
+    operation: Operation,
+) -> Result<(), Fault> {
+    match operation {
         Operation::ReadRequest
         | Operation::CompareSwap
         | Operation::FetchAdd
@@ -21,11 +26,11 @@ pub(super) fn take<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
         {
             Err(Fault::TooManyRdAtomic)
         }
-        _ if !info.takes_receive_wqe() => Ok(()),
-        operation => {
+        _ if !packet.frame.info.takes_receive_wqe() => Ok(()),
+        _ => {
             receive(qp, ctx)?;
             // A WRITE with Immediate places nothing in the receive's own memory.
-            if operation.base() == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
+            if operation == Operation::Send { qp.resp.receive.usable() } else { Ok(()) }
         }
     }
 }

@@ -16,8 +16,9 @@ pub(super) enum Place {
     Ahead,
 }
 
+#[inline(always)]
 pub(super) fn place(resp: &Responder, packet: &RxPacket<'_>) -> Place {
-    match packet.frame.bth.psn.distance_from(resp.expected).cmp(&0) {
+    match packet.frame.bth().psn.distance_from(resp.expected).cmp(&0) {
         Ordering::Equal => Place::Expected,
         Ordering::Less => Place::Duplicate,
         Ordering::Greater => Place::Ahead,
@@ -26,6 +27,7 @@ pub(super) fn place(resp: &Responder, packet: &RxPacket<'_>) -> Place {
 
 /// Inside a message only its own Middle or Last may come, outside only a beginning; SEND and WRITE do not
 /// mix.
+#[inline(always)]
 pub(super) fn opcode(resp: &Responder, packet: &RxPacket<'_>) -> Result<(), Fault> {
-    if packet.frame.info.may_follow(resp.previous) { Ok(()) } else { Err(Fault::OpcodeSequence) }
+    if packet.frame.info.may_come(resp.standing) { Ok(()) } else { Err(Fault::OpcodeSequence) }
 }

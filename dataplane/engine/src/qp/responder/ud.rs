@@ -13,7 +13,7 @@ use wire::{Deth, ImmDt, Qpn, grh_area};
 
 pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
     if let Err(fault) = datagram(qp, ctx, packet) {
-        refuse(qp, ctx, packet.frame.bth.psn, fault);
+        refuse(qp, ctx, packet.frame.bth().psn, fault);
     }
 }
 
@@ -47,7 +47,7 @@ fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
         src_qp: frame.ext::<Deth>(packet.head).map_or(Qpn::default(), |deth| deth.src_qpn),
         has_grh: true,
         vlan: frame.vlan.map(|tag| tag.vid).filter(|&vid| vid != 0),
-        solicited: frame.bth.solicited,
+        solicited: frame.bth().solicited,
         ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qp.qpn)
     };
     ctx.memory.publish();

@@ -50,7 +50,18 @@ impl WriteProgress {
 }
 
 /// Copies a payload to the beginning of a span that is at least as long.
+#[inline(always)]
 pub(super) fn place<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), PlaceError> {
+    match payload.only_slice() {
+        Some(bytes) => match span.slice(0, bytes.len() as u32) {
+            Some(part) => Ok(memory.write(part, bytes)?),
+            None => Ok(()),
+        },
+        None => place_pieces(memory, span, payload),
+    }
+}
+
+fn place_pieces<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), PlaceError> {
     let mut at = 0;
     for piece in payload.pieces() {
         if let Some(part) = span.slice(at, piece.len()) {
