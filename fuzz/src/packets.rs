@@ -26,7 +26,7 @@ pub fn frame(setup: &Setup, opcode: Opcode, psn: Psn, bytes: &mut Bytes<'_>) -> 
         ..Bth::new(opcode, QPN, psn)
     };
     let mut frame = vec![0; MAX_HEADERS_LEN];
-    let written = wire::write_headers(&setup.rig.from_peer, &bth, &ext, 0, len, &mut frame);
+    let written = wire::write_headers(&setup.rig.from_peer, &bth.to_bytes(), &ext, 0, len, &mut frame);
     let mut icrc: Icrc = written.icrc;
     frame.truncate(written.len);
     let body = vec![bytes.byte(); len + usize::from(bth.pad_count)];

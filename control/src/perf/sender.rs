@@ -11,7 +11,6 @@ use super::pattern::{Pattern, inside};
 use super::protocol::{Faults, Sent};
 use super::side::{Peer, inline_bytes, spoil};
 use crate::verbs::{Mr, Qp};
-use arrayvec::ArrayVec;
 use engine::queue::{PostError, SendList};
 use engine::wr::Remote;
 use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData};
@@ -326,21 +325,23 @@ impl Sender {
         let flow = &mut self.flows[index];
         let next = number + 1;
         let signaled = flow.unsignaled + 1 >= self.cq_mod || next == flow.limit;
-        let data = if self.inline {
-            WrData::Inline(inline_bytes(&self.local, offset, self.size))
-        } else {
-            let mut sges = ArrayVec::new();
-            sges.push(Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey });
-            WrData::Sges(sges)
-        };
+        let wr_id = tag(index, next);
+        let flags = if signaled { SendFlags::SIGNALED } else { SendFlags::empty() };
+        let piece = Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey };
         let imm = self.imm.then(|| (number as u32).to_be_bytes());
-        let wr = SendWr {
-            wr_id: tag(index, next),
-            op: operation(self.verb, &flow.peer, target, imm),
-            data,
-            flags: if signaled { SendFlags::SIGNALED } else { SendFlags::empty() },
+        let peer = &flow.peer;
+        let pushed = match self.verb {
+            _ if self.inline => {
+                let data = WrData::Inline(inline_bytes(&self.local, offset, self.size));
+                list.push(SendWr { wr_id, op: operation(self.verb, peer, target, imm), data, flags })
+            }
+            // What is known of the operation spares a copy of the request.
+            Verb::Write if !self.imm => {
+                list.push_piece(wr_id, SendOp::Write(remote(peer, target)), piece, flags)
+            }
+            verb => list.push_piece(wr_id, operation(verb, peer, target, imm), piece, flags),
         };
-        match list.push(wr) {
+        match pushed {
             Ok(()) => {
                 flow.posted = next;
                 flow.unsignaled = if signaled { 0 } else { flow.unsignaled + 1 };
@@ -399,7 +400,7 @@ impl Sender {
 
 #[inline]
 fn operation(verb: Verb, peer: &Peer, target: u64, imm: Option<[u8; 4]>) -> SendOp {
-    let remote = Remote { addr: peer.target_addr + target, rkey: RKey::new(peer.target_rkey) };
+    let remote = remote(peer, target);
     match (verb, &peer.datagram) {
         (Verb::Send, Some(datagram)) => SendOp::UdSend {
             ah: Arc::clone(&datagram.ah),
@@ -412,6 +413,12 @@ fn operation(verb: Verb, peer: &Peer, target: u64, imm: Option<[u8; 4]>) -> Send
         (Verb::Read, _) => SendOp::Read(remote),
         (Verb::Atomic, _) => SendOp::FetchAdd { remote: Remote { addr: peer.target_addr, ..remote }, add: 1 },
     }
+}
+
+/// A place in the peer's memory.
+#[inline]
+fn remote(peer: &Peer, target: u64) -> Remote {
+    Remote { addr: peer.target_addr + target, rkey: RKey::new(peer.target_rkey) }
 }
 
 /// A completion in error.

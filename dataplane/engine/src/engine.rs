@@ -329,12 +329,7 @@ impl<M: Memory> Engine<M> {
                 continue;
             };
             let ctx = Ctx { now, memory, keys, srqs, events, staged };
-            let turn = loop {
-                match qp.poll_transmit(&ctx, sink) {
-                    Poll::Sent(bytes) if self.sched.spend(bytes + FRAME_BYTES) => {}
-                    other => break other,
-                }
-            };
+            let turn = qp.poll_transmit(&ctx, sink, |bytes| self.sched.spend(slot, bytes + FRAME_BYTES));
             let deadline = qp.deadline();
             if let Some(deadline) = deadline {
                 self.timers.arm(slot, deadline);

@@ -1,7 +1,7 @@
 //! Packets at the engine's edge: what comes in, what goes out, and who takes it.
 
 use crate::memory::{Memory, PlaceError, RegionGone, Span};
-use wire::{Bth, ExtHeaders, Frame, HeaderTemplate};
+use wire::{Bth, ExtHeaders, Frame, HeaderTemplate, Opcode};
 
 /// Payload bytes of an arrived packet: one slice, several when the buffer came in segments, or bytes that the [`Memory`] holds.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +121,8 @@ pub struct RxPacket<'a> {
 pub enum Gather<'a> {
     /// Bytes at hand.
     Bytes(&'a [u8]),
+    /// All of one piece of memory.
+    Piece(&'a Span),
     /// `len` bytes from byte `offset` of the concatenated spans.
     Spans {
         /// The message's (or region's) pieces.
@@ -141,6 +143,7 @@ impl<'a> Gather<'a> {
     pub fn len(&self) -> usize {
         match self {
             Gather::Bytes(bytes) => bytes.len(),
+            Gather::Piece(span) => span.len() as usize,
             Gather::Spans { len, .. } => *len as usize,
         }
     }
@@ -149,6 +152,7 @@ impl<'a> Gather<'a> {
     pub fn spans(&self) -> impl Iterator<Item = Span> + use<'a> {
         let (spans, mut skip, mut left) = match *self {
             Gather::Bytes(_) => (&[][..], 0, 0),
+            Gather::Piece(span) => (std::slice::from_ref(span), 0, span.len()),
             Gather::Spans { spans, offset, len } => (spans, offset, len),
         };
         spans.iter().filter_map(move |span| {
@@ -167,14 +171,39 @@ impl<'a> Gather<'a> {
 pub struct TxPacket<'a> {
     /// Ethernet, IP and UDP headers.
     pub template: &'a HeaderTemplate,
-    /// The BTH. Its pad count is already right for the payload.
-    pub bth: Bth,
+    /// The BTH, as it goes on the wire. Its pad count is already right for the payload.
+    pub bth: [u8; Bth::LEN],
     /// Extension headers in wire order.
     pub ext: ExtHeaders,
     /// The payload.
     pub payload: Gather<'a>,
     /// Its PSN was sent before.
     pub again: bool,
+}
+
+impl TxPacket<'_> {
+    /// The BTH as a value.
+    pub fn bth(&self) -> Bth {
+        Bth::from_bytes(&self.bth)
+    }
+
+    /// What the packet is.
+    #[inline]
+    pub fn opcode(&self) -> Opcode {
+        Opcode(self.bth[0])
+    }
+
+    /// Bytes of all headers.
+    #[inline]
+    pub fn headers_len(&self) -> usize {
+        self.template.len() + Bth::LEN + self.ext.len()
+    }
+
+    /// Bytes of pad behind the payload.
+    #[inline]
+    pub fn pad_len(&self) -> usize {
+        Bth::pad_in(&self.bth)
+    }
 }
 
 /// Why a sink did not take a packet.

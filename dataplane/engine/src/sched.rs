@@ -46,16 +46,13 @@ impl Scheduler {
         self.ready.front().copied()
     }
 
-    /// Notes bytes sent by the QP in front; false when its turn is over.
-    pub fn spend(&mut self, bytes: usize) -> bool {
-        match self.ready.front() {
-            Some(&slot) => {
-                let lane = &mut self.lanes[slot as usize];
-                lane.deficit -= bytes as i64;
-                lane.deficit > 0
-            }
-            None => false,
-        }
+    /// Notes bytes sent by the QP in front, which has this slot; false when its turn is over.
+    #[inline]
+    pub fn spend(&mut self, slot: u32, bytes: usize) -> bool {
+        debug_assert_eq!(self.front(), Some(slot));
+        let lane = &mut self.lanes[slot as usize];
+        lane.deficit -= bytes as i64;
+        lane.deficit > 0
     }
 
     /// The QP in front goes to the end with a new quantum.
@@ -97,9 +94,10 @@ mod tests {
         sched.enqueue(0);
         sched.enqueue(1);
         while sent.iter().sum::<usize>() < 10_000_000 {
-            let slot = sched.front().unwrap() as usize;
-            sent[slot] += size[slot];
-            if !sched.spend(size[slot]) {
+            let slot = sched.front().unwrap();
+            let bytes = size[slot as usize];
+            sent[slot as usize] += bytes;
+            if !sched.spend(slot, bytes) {
                 sched.rotate();
             }
         }

@@ -108,7 +108,7 @@ impl Packet {
     pub fn frame(&self, template: &HeaderTemplate) -> Vec<u8> {
         let mut frame = vec![0; wire::MAX_HEADERS_LEN];
         let TxHeaders { len, mut icrc, .. } =
-            wire::write_headers(template, &self.bth, &self.ext, 0, self.payload.len(), &mut frame);
+            wire::write_headers(template, &self.bth.to_bytes(), &self.ext, 0, self.payload.len(), &mut frame);
         let pad = &[0; 3][..usize::from(self.bth.pad_count)];
         frame.truncate(len);
         for piece in [&self.payload[..], pad] {
@@ -144,7 +144,7 @@ impl PacketSink for ListSink {
         }
         let mut payload = match packet.payload {
             Gather::Bytes(bytes) => bytes.to_vec(),
-            Gather::Spans { .. } => Vec::new(),
+            Gather::Piece(_) | Gather::Spans { .. } => Vec::new(),
         };
         for span in packet.payload.spans() {
             let mut piece = vec![0; span.len() as usize];
@@ -152,11 +152,11 @@ impl PacketSink for ListSink {
             payload.extend_from_slice(&piece);
         }
         assert_eq!(payload.len(), packet.payload.len(), "the spans hold what the packet says");
-        let headers = packet.bth.opcode.info().map(|info| info.ext_len());
+        let headers = packet.bth().opcode.info().map(|info| info.ext_len());
         assert_eq!(Some(packet.ext.len()), headers, "the headers are those of the opcode");
-        assert_eq!(packet.bth.pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
+        assert_eq!(packet.bth().pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
         self.room -= 1;
-        self.sent.push(Packet { bth: packet.bth, ext: packet.ext, payload, again: packet.again });
+        self.sent.push(Packet { bth: packet.bth(), ext: packet.ext, payload, again: packet.again });
         Ok(())
     }
 }

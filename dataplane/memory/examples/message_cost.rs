@@ -14,7 +14,7 @@ use memory::{Buffer, HostMemory, Regions};
 use std::process::ExitCode;
 use std::sync::Arc;
 use wire::{
-    Addressing, Bth, Flow, Frame, Gid, ICRC_LEN, LKey, Mac, Mtu, Psn, Qpn, RKey, RoceVersion, TxHeaders,
+    Addressing, Flow, Frame, Gid, ICRC_LEN, LKey, Mac, Mtu, Psn, Qpn, RKey, RoceVersion, TxHeaders,
     write_headers,
 };
 
@@ -67,23 +67,33 @@ struct Line {
 impl PacketSink for Line {
     fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
         let Some((bytes, len)) = self.frames.get_mut(self.used) else { return Err(SinkError::Full) };
-        let (payload, pad) = (packet.payload.len(), usize::from(packet.bth.pad_count));
-        let headers = packet.template.len() + Bth::LEN + packet.ext.len();
+        let (payload, pad) = (packet.payload.len(), packet.pad_len());
+        let headers = packet.headers_len();
         *len = headers + payload + pad + ICRC_LEN;
-        let (frame, seal) = bytes[..*len].split_at_mut(headers + payload + pad);
         let TxHeaders { len: begin, bth_offset, mut icrc } =
-            write_headers(packet.template, &packet.bth, &packet.ext, 1, payload, frame);
+            write_headers(packet.template, &packet.bth, &packet.ext, 1, payload, bytes);
+        let (frame, seal) = bytes[..*len].split_at_mut(headers + payload + pad);
         let mut at = begin;
-        if let Gather::Bytes(bytes) = packet.payload {
-            frame[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
+        match packet.payload {
+            Gather::Bytes(bytes) => {
+                frame[at..at + bytes.len()].copy_from_slice(bytes);
+                at += bytes.len();
+            }
+            Gather::Piece(span) => {
+                self.memory.read(*span, &mut frame[at..at + payload])?;
+                at += payload;
+            }
+            Gather::Spans { .. } => {
+                for span in packet.payload.spans() {
+                    let end = at + span.len() as usize;
+                    self.memory.read(span, &mut frame[at..end])?;
+                    at = end;
+                }
+            }
         }
-        for span in packet.payload.spans() {
-            let end = at + span.len() as usize;
-            self.memory.read(span, &mut frame[at..end])?;
-            at = end;
+        if at < frame.len() {
+            frame[at..].fill(0);
         }
-        frame[at..].fill(0);
         icrc.update(&frame[bth_offset..]);
         seal.copy_from_slice(&icrc.to_wire());
         self.used += 1;

@@ -30,10 +30,10 @@ impl PacketSink for FrameSink<'_> {
             return Err(SinkError::Full);
         }
         let payload = self.gather(&packet.payload).map_err(|RegionGone| SinkError::RegionGone)?;
-        debug_assert_eq!(packet.bth.pad_count, wire::Bth::pad_for(payload.len()));
+        debug_assert_eq!(packet.bth().pad_count, wire::Bth::pad_for(payload.len()));
         *self.ip_id = self.ip_id.wrapping_add(1);
         let mut frame = Vec::new();
-        wire::build_frame(packet.template, &packet.bth, &packet.ext, *self.ip_id, &payload, &mut frame);
+        wire::build_frame(packet.template, &packet.bth(), &packet.ext, *self.ip_id, &payload, &mut frame);
         self.frames.push(frame);
         Ok(())
     }

@@ -100,42 +100,58 @@ pub struct TxHeaders {
     pub icrc: Icrc,
 }
 
-/// Writes all headers of a packet with a payload of `payload_len` bytes and the BTH's pad to the beginning of `out`.
+/// Writes all headers of a packet with a payload of `payload_len` bytes and the BTH's pad to the beginning of `out`. `bth` is as
+/// it goes on the wire: whoever knows most of it beforehand composes it for less than a [`Bth`] costs that comes through memory.
 /// What follows them is the caller's: payload, pad, and the iCRC over all from the BTH on. Bytes behind the headers, up to
-/// [`MAX_HEADERS_LEN`], may be overwritten, so headers come first.
+/// [`MAX_HEADERS_LEN`], may be overwritten, so headers come first; with that much room it costs least.
 ///
 /// # Panics
 /// When `out` is shorter than the headers; [`MAX_HEADERS_LEN`] is always enough.
 #[inline]
 pub fn write_headers(
     template: &HeaderTemplate,
-    bth: &Bth,
+    bth: &[u8; Bth::LEN],
     ext: &ExtHeaders,
     ip_id: u16,
     payload_len: usize,
     out: &mut [u8],
 ) -> TxHeaders {
     let own_len = Bth::LEN + ext.len();
-    let transport_len = own_len + payload_len + usize::from(bth.pad_count) + ICRC_LEN;
-    let lower_len = template.emit(out, ip_id, transport_len);
-
-    let bth = bth.to_bytes();
-    match out[lower_len..].first_chunk_mut::<{ Bth::LEN + ExtHeaders::MAX_LEN }>() {
-        // Copies of constant length are a few moves.
+    let transport_len = own_len + payload_len + Bth::pad_in(bth) + ICRC_LEN;
+    // It is never more, which the compiler does not know.
+    let lower_len = template.len().min(HeaderTemplate::MAX_LEN);
+    match out.first_chunk_mut::<MAX_HEADERS_LEN>() {
         Some(room) => {
-            room[..Bth::LEN].copy_from_slice(&bth);
-            if let Some(room) = room[Bth::LEN..].first_chunk_mut() {
-                ext.write_to(room);
+            if let Some(lower) = room.first_chunk_mut() {
+                template.emit_to(lower, ip_id, transport_len);
+            }
+            // Copies of constant length are a few moves.
+            if let Some((own, behind)) = room[lower_len..].split_first_chunk_mut() {
+                *own = *bth;
+                if let Some(behind) = behind.first_chunk_mut() {
+                    ext.write_to(behind);
+                }
             }
         }
-        None => {
-            let (own, _) = out[lower_len..].split_at_mut(own_len);
-            own[..Bth::LEN].copy_from_slice(&bth);
-            own[Bth::LEN..].copy_from_slice(ext.as_bytes());
-        }
+        None => write_short(template, bth, ext, (ip_id, transport_len), out),
     }
     let icrc = template.icrc(ip_id, transport_len).before_bth(bth[CONGESTION]);
     TxHeaders { len: lower_len + own_len, bth_offset: lower_len, icrc }
+}
+
+/// Writes the headers where there is room for no more than they are.
+#[inline(never)]
+fn write_short(
+    template: &HeaderTemplate,
+    bth: &[u8; Bth::LEN],
+    ext: &ExtHeaders,
+    (ip_id, transport_len): (u16, usize),
+    out: &mut [u8],
+) {
+    let lower_len = template.emit(out, ip_id, transport_len);
+    let own = &mut out[lower_len..][..Bth::LEN + ext.len()];
+    own[..Bth::LEN].copy_from_slice(bth);
+    own[Bth::LEN..].copy_from_slice(ext.as_bytes());
 }
 
 /// The byte of a BTH that routers may write.
@@ -156,7 +172,7 @@ pub fn build_frame(
     out.clear();
     out.resize(MAX_HEADERS_LEN, 0);
     let TxHeaders { len, bth_offset, mut icrc } =
-        write_headers(template, &bth, ext, ip_id, payload.len(), out);
+        write_headers(template, &bth.to_bytes(), ext, ip_id, payload.len(), out);
     out.truncate(len);
     out.extend_from_slice(payload);
     out.extend_from_slice(pad);

@@ -236,31 +236,44 @@ impl HeaderTemplate {
     /// When `out` is shorter than [`len`](Self::len). A caller allots room by that, or for the longest.
     #[inline]
     pub fn emit(&self, out: &mut [u8], ip_id: u16, transport_len: usize) -> usize {
-        let len = self.len();
-        match out.first_chunk_mut::<{ Self::MAX_LEN }>() {
-            // A copy of constant length is a few moves.
-            Some(room) => *room = self.bytes,
-            None => out[..len].copy_from_slice(&self.bytes[..len]),
+        match out.first_chunk_mut() {
+            Some(room) => self.emit_to(room, ip_id, transport_len),
+            None => self.emit_short(out, ip_id, transport_len),
         }
-        let out = &mut out[self.l3 as usize..len];
+        self.len()
+    }
+
+    /// The same where there is room for the longest headers: a copy of constant length is a few moves, and whatever is written lies inside.
+    #[inline]
+    pub(crate) fn emit_to(&self, out: &mut [u8; Self::MAX_LEN], ip_id: u16, transport_len: usize) {
+        *out = self.bytes;
         let lengths = self.lengths(transport_len);
+        // It is never more, which the compiler does not know.
+        let l3 = usize::from(self.l3).min(EthernetHeader::MAX_LEN);
+        let mut put = |at: usize, value: u16| out[l3 + at..l3 + at + 2].copy_from_slice(&value.to_be_bytes());
         match self.network {
             Network::V4 => {
                 let mut sum = self.ip_sum;
                 sum.word(lengths.ip);
                 sum.word(ip_id);
-                out[2..4].copy_from_slice(&lengths.ip.to_be_bytes());
-                out[4..6].copy_from_slice(&ip_id.to_be_bytes());
-                out[10..12].copy_from_slice(&sum.checksum().to_be_bytes());
-                out[24..26].copy_from_slice(&lengths.udp.to_be_bytes());
+                put(2, lengths.ip);
+                put(4, ip_id);
+                put(10, sum.checksum());
+                put(24, lengths.udp);
             }
             Network::V6 => {
-                out[4..6].copy_from_slice(&lengths.ip.to_be_bytes());
-                out[44..46].copy_from_slice(&lengths.udp.to_be_bytes());
+                put(4, lengths.ip);
+                put(44, lengths.udp);
             }
-            Network::V1 => out[4..6].copy_from_slice(&lengths.ip.to_be_bytes()),
+            Network::V1 => put(4, lengths.ip),
         }
-        len
+    }
+
+    #[inline(never)]
+    fn emit_short(&self, out: &mut [u8], ip_id: u16, transport_len: usize) {
+        let mut room = [0; Self::MAX_LEN];
+        self.emit_to(&mut room, ip_id, transport_len);
+        out[..self.len()].copy_from_slice(&room[..self.len()]);
     }
 
     /// The iCRC after the headers that [`emit`](Self::emit) writes for the same arguments: BTH and all the rest are to

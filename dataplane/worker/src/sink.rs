@@ -8,7 +8,7 @@ use crate::tx::Outgoing;
 use dpdk::Mbuf;
 use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, Span, TxPacket};
 use memory::HostMemory;
-use wire::{Bth, HeaderTemplate, ICRC_LEN, Icrc, Reach, Service, TxHeaders, write_headers};
+use wire::{HeaderTemplate, ICRC_LEN, Icrc, MAX_HEADERS_LEN, Reach, Service, TxHeaders, write_headers};
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,13 +64,13 @@ impl BurstSink<'_> {
         let Some(lending) = lending else { return Ok(None) };
         let Some(Parts { mut head, mut rest }) = lending.parts() else { return Ok(None) };
         let len = span.len() as usize;
-        let headers = packet.template.len() + Bth::LEN + packet.ext.len();
-        let out = head.append(headers).ok_or(RegionGone)?;
+        let headers = packet.headers_len();
+        let out = head.append_roomy(headers, MAX_HEADERS_LEN).ok_or(RegionGone)?;
         let TxHeaders { bth_offset, mut icrc, .. } =
             write_headers(packet.template, &packet.bth, &packet.ext, *ip_id, len, out);
-        icrc.update(&out[bth_offset..]);
+        icrc.update(&out[bth_offset..headers]);
         let mut icrc = Icrc::after(memory.sum(span, icrc.value())?);
-        let pad = usize::from(packet.bth.pad_count);
+        let pad = packet.pad_len();
         let last = rest.as_mut().map_or(&mut head, |(_, tail)| tail);
         let end = last.append(pad + ICRC_LEN).ok_or(RegionGone)?;
         let (pad, seal) = end.split_at_mut(pad);
@@ -127,7 +127,7 @@ fn worth_lending(packet: &TxPacket<'_>) -> Option<Span> {
     if packet.payload.len() < LEND_FROM || packet.again {
         return None;
     }
-    let service = packet.bth.opcode.info()?.service;
+    let service = packet.opcode().info()?.service;
     if !matches!(service, Service::Rc | Service::Xrc) {
         return None;
     }
@@ -153,9 +153,8 @@ fn write(
     mbuf: &mut Mbuf,
 ) -> Result<Written, RegionGone> {
     let len = packet.payload.len();
-    let pad = usize::from(packet.bth.pad_count);
-    let headers = packet.template.len() + Bth::LEN + packet.ext.len();
-    let out = mbuf.append(headers + len + pad + ICRC_LEN).ok_or(RegionGone)?;
+    let (pad, headers) = (packet.pad_len(), packet.headers_len());
+    let out = mbuf.append_roomy(headers + len + pad + ICRC_LEN, MAX_HEADERS_LEN).ok_or(RegionGone)?;
     let TxHeaders { len: begin, bth_offset, icrc } =
         write_headers(packet.template, &packet.bth, &packet.ext, ip_id, len, out);
     place_payload(&packet.payload, memory, &mut out[begin..headers + len + pad])?;
@@ -165,17 +164,24 @@ fn write(
 /// The payload, padded with zeros to the end of `out`.
 #[inline]
 fn place_payload(payload: &Gather<'_>, memory: &HostMemory, out: &mut [u8]) -> Result<(), RegionGone> {
+    // One pass for copy and CRC would be slower: the string instruction of the copy takes lines of the buffer that another core
+    // had without reading them first.
     let mut at = 0;
-    if let Gather::Bytes(bytes) = payload {
-        out[..bytes.len()].copy_from_slice(bytes);
-        at = bytes.len();
-    } else {
-        // One pass for copy and CRC would be slower: the string instruction of the copy takes lines of the buffer that another core
-        // had without reading them first.
-        for span in payload.spans() {
-            let end = at + span.len() as usize;
-            memory.read(span, &mut out[at..end])?;
-            at = end;
+    match payload {
+        Gather::Bytes(bytes) => {
+            out[..bytes.len()].copy_from_slice(bytes);
+            at = bytes.len();
+        }
+        Gather::Piece(span) => {
+            at = span.len() as usize;
+            memory.read(**span, &mut out[..at])?;
+        }
+        Gather::Spans { .. } => {
+            for span in payload.spans() {
+                let end = at + span.len() as usize;
+                memory.read(span, &mut out[at..end])?;
+                at = end;
+            }
         }
     }
     debug_assert_eq!(at, payload.len(), "the spans hold what the packet promises");

@@ -320,17 +320,26 @@ impl Mbuf {
     /// `None`, and no change, if they do not fit.
     #[inline]
     pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
+        self.append_roomy(n, n)
+    }
+
+    /// The same, but with `room` bytes if those are more and the buffer has them: who writes a little more than he appended need
+    /// not count to the byte.
+    #[inline]
+    pub fn append_roomy(&mut self, n: usize, room: usize) -> Option<&mut [u8]> {
         let last = self.last();
-        if n > usize::from(last.tailroom()) {
+        let tailroom = usize::from(last.tailroom());
+        if n > tailroom {
             return None;
         }
+        let room = room.clamp(n, tailroom);
         let old = usize::from(last.data_len());
-        // SAFETY: `old + n` bytes from the start lie in the buffer, as just checked.
+        // SAFETY: `old + room` bytes from the start lie in the buffer, as just checked.
         let start = unsafe { last.data_start().add(old) };
         last.set(dpdk_sys::SHIM_MBUF_DATA_LEN, (old + n) as u16);
         self.set_pkt_len(self.pkt_len() + n);
         // SAFETY: the bytes are in the buffer, initialised (see the module), and borrowed exclusively.
-        Some(unsafe { std::slice::from_raw_parts_mut(start, n) })
+        Some(unsafe { std::slice::from_raw_parts_mut(start, room) })
     }
 
     /// Appends a copy of `bytes` to the last segment; false, and no change, if they do not fit.

@@ -36,6 +36,15 @@ fn mbufs_are_edited_within_bounds() {
     mbuf.data_mut().copy_from_slice(b"12345");
     assert_eq!((bytes(&mbuf), mbuf.headroom(), mbuf.tailroom()), (b"12345".to_vec(), headroom + 1, 250));
 
+    // Room behind what is appended, as far as the buffer has it.
+    let mut roomy = pool.alloc().unwrap();
+    for (n, room, got) in [(10, 20, 20), (10, 5, 10), (200, 300, 236)] {
+        assert_eq!(roomy.append_roomy(n, room).map(|bytes| bytes.len()), Some(got), "{n} and {room}");
+    }
+    assert!(roomy.append_roomy(37, 37).is_none());
+    assert_eq!((roomy.pkt_len(), roomy.tailroom()), (220, 36));
+    drop(roomy);
+
     // Chains: the first segment grows in front, the last one behind.
     let content = frame(700, 3);
     let mut chain = packet(&pool, &content);

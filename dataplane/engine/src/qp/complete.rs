@@ -96,7 +96,13 @@ pub(super) fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) {
 fn pop_and_tell<M>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> u32 {
     let Qp { req, send_cq, qpn, sq_sig_all, .. } = qp;
     let mut overflowed = 0;
-    for _ in 0..count {
+    let mut left = count;
+    loop {
+        left -= req.pop_quiet(left);
+        if left == 0 {
+            break;
+        }
+        left -= 1;
         let wqe = req.pop();
         let signaled = *sq_sig_all || wqe.flags.contains(SendFlags::SIGNALED);
         let told = signaled.then(|| success(wqe, *qpn));

@@ -18,6 +18,8 @@ pub(super) enum Loaded {
     Nothing,
     /// It was taken, and nothing but the window can keep its first packet back.
     Ready,
+    /// The same, and it is plain: see [`plain`](super::plain).
+    Plain,
     /// It was taken, and has to be looked at.
     Taken,
 }
@@ -27,12 +29,35 @@ pub(super) enum Loaded {
 #[inline]
 pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
-    let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
     let Some(wqe) = qp.req.flight.take() else { return Loaded::Nothing };
     wqe.first_psn = first_psn;
-    wqe.packets = 0;
     wqe.started = false;
+    wqe.fault = None;
     wqe.read_from = 0;
+    let is_plain = qp.qp_type == QpType::Rc && wqe.is_plain(qp.attr.path_mtu.bytes());
+    wqe.quiet = is_plain && !qp.sq_sig_all && !wqe.flags.contains(SendFlags::SIGNALED);
+    if is_plain {
+        // None of the checks can find fault with it, but that of its memory.
+        wqe.packets = 1;
+        return match attach_plain(wqe, ctx.keys, pd) {
+            Ok(()) => Loaded::Plain,
+            Err(fault) => {
+                wqe.packets = 0;
+                wqe.fault = Some(fault);
+                Loaded::Taken
+            }
+        };
+    }
+    wqe.packets = 0;
+    load_other(qp, ctx)
+}
+
+/// The rest for one that is not plain.
+fn load_other<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
+    let pd = qp.pd;
+    let mtu = if qp.qp_type == QpType::Ud { qp.port_mtu } else { qp.attr.path_mtu };
+    let seq = qp.req.flight.tail().wrapping_sub(1);
+    let wqe = qp.req.flight.get_mut(seq);
     let len = match check((qp.qp_type, pd, &qp.attr), wqe)
         .and_then(|len| attach(wqe, ctx.keys, pd).map(|()| len))
     {
@@ -42,7 +67,6 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
             return Loaded::Taken;
         }
     };
-    wqe.fault = None;
     match &wqe.op {
         SendOp::LocalInv(_) | SendOp::BindMw(_) => {}
         SendOp::RegMr(reg) => match reg.mr.register(pd, reg.key, reg.addr, reg.len, reg.access) {
@@ -84,8 +108,17 @@ fn check((qp_type, pd, attr): (QpType, PdId, &QpAttr), wqe: &Wqe) -> Result<u32,
     }
 }
 
-/// Finds the memory of the message.
+/// Finds the memory of a plain message. By itself, so that what the key's check gives stays in registers.
 #[inline(always)]
+fn attach_plain(wqe: &mut Wqe, keys: &MrTable, pd: PdId) -> Result<(), WcStatus> {
+    if let Some(sge) = wqe.plain_sge() {
+        let span = keys.local(sge.lkey, pd, sge.addr, sge.len, Access::empty());
+        wqe.set_plain_span(span.map_err(|_| WcStatus::LocProtErr)?);
+    }
+    Ok(())
+}
+
+/// Finds the memory of the message.
 fn attach(wqe: &mut Wqe, keys: &MrTable, pd: PdId) -> Result<(), WcStatus> {
     let need = if wqe.op.returns_data() { Access::LOCAL_WRITE } else { Access::empty() };
     let found = wqe.resolve(|sge| keys.local(sge.lkey, pd, sge.addr, sge.len, need));

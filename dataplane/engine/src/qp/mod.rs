@@ -13,6 +13,7 @@ mod load;
 mod modify;
 mod other_mtu;
 mod outstanding;
+mod plain;
 mod request;
 mod requester;
 #[cfg(test)]
@@ -238,11 +239,27 @@ impl Qp {
         }
     }
 
-    /// The next packet to send: what the peer waits for first, then our own requests.
-    pub(crate) fn poll_transmit<M: Memory>(&mut self, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
-        match respond::poll(self, ctx, sink) {
-            Poll::Idle => requester::poll(self, ctx, sink),
-            taken => taken,
+    /// Sends packets, as long as `may_go_on` says so to the payload bytes of each: what the peer waits for first, then our own requests.
+    /// With what the last came to.
+    pub(crate) fn poll_transmit<M: Memory>(
+        &mut self,
+        ctx: &Ctx<'_, M>,
+        sink: &mut impl PacketSink,
+        mut may_go_on: impl FnMut(usize) -> bool,
+    ) -> Poll {
+        loop {
+            match respond::poll(self, ctx, sink) {
+                Poll::Sent(bytes) if may_go_on(bytes) => {}
+                // Requests that leave give no more to answer.
+                Poll::Idle => break,
+                other => return other,
+            }
+        }
+        loop {
+            match requester::poll(self, ctx, sink) {
+                Poll::Sent(bytes) if may_go_on(bytes) => {}
+                other => return other,
+            }
         }
     }
 

@@ -166,6 +166,14 @@ impl Requester {
         let mut seq = self.flight.head();
         while seq != self.flight.tail() {
             let wqe = self.flight.get(seq);
+            if wqe.quiet && advance.packets < count {
+                // One packet, and no response.
+                self.una = self.una.next();
+                advance.packets += 1;
+                advance.finished += 1;
+                seq = seq.wrapping_add(1);
+                continue;
+            }
             if !wqe.started {
                 break;
             }
@@ -208,6 +216,16 @@ impl Requester {
         {
             self.cursor.packet = self.cursor.packet.max(oldest.done_before(self.una));
         }
+    }
+
+    /// Ends the oldest requests as long as they are quiet, up to `most` of them: how many it were.
+    pub fn pop_quiet(&mut self, most: u32) -> u32 {
+        let behind = self.cursor.seq.wrapping_sub(self.flight.head());
+        let popped = self.flight.pop_while(most, |wqe| wqe.quiet);
+        if behind < popped {
+            self.cursor = Cursor { seq: self.flight.head(), packet: 0 };
+        }
+        popped
     }
 
     /// Ends the oldest request, as [`Flight::pop`] does; the cursor does not stay behind.

@@ -9,7 +9,7 @@ use crate::limits::ACK_REQ_EVERY;
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use crate::placement::to_feth;
 use crate::queue::Wqe;
-use crate::wr::SendOp;
+use crate::wr::{Remote, SendOp};
 use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth, XrcEth};
 
 /// What left.
@@ -47,7 +47,7 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
         ..Bth::new(opcode, dest_qpn, psn)
     };
     let again = offset(psn, qp.req.una) < offset(qp.req.sent_end, qp.req.una);
-    let mut tx = TxPacket { template, bth, ext: ExtHeaders::EMPTY, payload, again };
+    let mut tx = TxPacket { template, bth: bth.to_bytes(), ext: ExtHeaders::EMPTY, payload, again };
     add_headers(&mut tx.ext, qp, wqe, packet, position, mtu);
     sink.emit(&tx)?;
     Ok(Emitted { bytes: payload.len(), ack_req: bth.ack_req, again })
@@ -131,11 +131,7 @@ fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: 
         // rocev2 facts, wire 7: XRC requests carry it first, all of them.
         ext.push(XrcEth { srqn: wqe.srqn.value() });
     }
-    let reth = |remote: &crate::wr::Remote, skip: u32| Reth {
-        va: remote.addr.wrapping_add(u64::from(skip)),
-        rkey: remote.rkey,
-        dma_len: wqe.len() - skip,
-    };
+    let reth = |remote: &Remote, skip: u32| reth(wqe, remote, skip);
     match &wqe.op {
         SendOp::Write(remote) | SendOp::WriteImm(remote, _) if position.begins() => ext.push(reth(remote, 0)),
         // rocev2 facts, transport 9: a READ may start again in the middle, with address and length moved on.
@@ -170,6 +166,12 @@ fn add_headers(ext: &mut ExtHeaders, qp: &Qp, wqe: &Wqe, packet: u32, position: 
         SendOp::SendInv(rkey) if position.ends() => ext.push(Ieth { rkey: *rkey }),
         _ => {}
     }
+}
+
+/// For what of a message is behind its first `skip` bytes.
+#[inline]
+pub(super) fn reth(wqe: &Wqe, remote: &Remote, skip: u32) -> Reth {
+    Reth { va: remote.addr.wrapping_add(u64::from(skip)), rkey: remote.rkey, dma_len: wqe.len() - skip }
 }
 
 fn payload(wqe: &Wqe, packet: u32, mtu: Mtu) -> Gather<'_> {

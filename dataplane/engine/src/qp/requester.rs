@@ -8,7 +8,7 @@ pub(crate) use super::outstanding::Requester;
 use super::flight::offset;
 use super::load::Loaded;
 use super::outstanding::MAX_OUTSTANDING;
-use super::{Ctx, Poll, Qp, QpState, complete, load, request};
+use super::{Ctx, Poll, Qp, QpState, complete, load, plain, request};
 use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
@@ -84,6 +84,7 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
             Next::Nothing => return Poll::Idle,
             Next::Load => match load::load(qp, ctx) {
                 Loaded::Nothing => return Poll::Idle,
+                Loaded::Plain => return plain::send(qp, ctx, sink),
                 // The window has room, or nothing would have been loaded.
                 Loaded::Ready => return send(qp, ctx, sink),
                 Loaded::Taken => {
@@ -117,13 +118,17 @@ fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) ->
             Poll::Sent(emitted.bytes)
         }
         Err(SinkError::Full) => Poll::Full,
-        Err(SinkError::RegionGone) => {
-            let seq = qp.req.cursor.seq;
-            qp.req.flight.get_mut(seq).fault = Some(WcStatus::LocProtErr);
-            complete::settle(qp, ctx);
-            Poll::Idle
-        }
+        Err(SinkError::RegionGone) => region_gone(qp, ctx),
     }
+}
+
+/// The memory of the packet under the cursor is not there any more.
+#[cold]
+pub(super) fn region_gone<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Poll {
+    let seq = qp.req.cursor.seq;
+    qp.req.flight.get_mut(seq).fault = Some(WcStatus::LocProtErr);
+    complete::settle(qp, ctx);
+    Poll::Idle
 }
 
 /// The request under the cursor needs no packet: a LOCAL_INV, all before it being complete, a bind, or what was done before

@@ -251,6 +251,7 @@ fn emit(
     let Some(path) = &qp.path else { return Err(SinkError::Full) };
     let len = payload.len();
     let bth = Bth { pad_count: Bth::pad_for(len), ..Bth::new(info.opcode, qp.attr.dest_qpn, psn) };
+    let bth = bth.to_bytes();
     sink.emit(&TxPacket { template: &path.template, bth, ext, payload, again })?;
     qp.counters.count(Counter::TxPackets);
     qp.counters.add(Counter::TxPayloadBytes, len as u64);

@@ -3,7 +3,7 @@
 use super::receive;
 use super::wqe::Wqe;
 use super::{PostError, QpShared};
-use crate::wr::{RecvWr, SendWr};
+use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, Sge};
 use ring::Posting;
 use wire::Srqn;
 
@@ -26,6 +26,22 @@ impl<'a> SendList<'a> {
     pub fn push(&mut self, mut wr: SendWr) -> Result<(), PostError> {
         self.qp.check_send(&wr)?;
         self.posting.place().ok_or(PostError::Full)?.fill(&mut wr, Srqn::default());
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Adds a request of one piece of memory, as [`push`](Self::push) does, but without a copy of it in between: for the same that
+    /// costs half as much where the kind of the operation is known.
+    #[inline(always)]
+    pub fn push_piece(
+        &mut self,
+        wr_id: u64,
+        op: SendOp,
+        piece: Sge,
+        flags: SendFlags,
+    ) -> Result<(), PostError> {
+        self.qp.check_piece(&op, &piece)?;
+        self.posting.place().ok_or(PostError::Full)?.fill_piece(wr_id, op, piece, flags);
         self.is_empty = false;
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::wqe::{Wqe, room_bytes};
 use super::{RecvList, RecvQueue, SendList};
 use crate::limits::MAX_MESSAGE;
 use crate::qp::{QpState, QpType};
-use crate::wr::{RecvWr, SendOp, SendWr, WrData};
+use crate::wr::{RecvWr, SendOp, SendWr, Sge, WrData};
 use ring::{Ring, Taker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -249,6 +249,18 @@ impl QpShared {
             return Err(PostError::Operation(self.qp_type));
         }
         wr.data.len().filter(|&len| len <= MAX_MESSAGE).map(|_| ()).ok_or(PostError::TooLong)
+    }
+
+    /// The same checks for a request of one piece.
+    #[inline(always)]
+    pub(super) fn check_piece(&self, op: &SendOp, piece: &Sge) -> Result<(), PostError> {
+        if self.sq.max_sge == 0 {
+            return Err(PostError::TooManySges { got: 1, max: 0 });
+        }
+        if !self.qp_type.supports(op) {
+            return Err(PostError::Operation(self.qp_type));
+        }
+        if piece.len > MAX_MESSAGE { Err(PostError::TooLong) } else { Ok(()) }
     }
 
     /// Bytes of its rings.

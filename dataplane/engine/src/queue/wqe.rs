@@ -36,6 +36,8 @@ pub(crate) struct Wqe {
     pub packets: u32,
     /// READ: the packet of the message with which the latest request begins.
     pub read_from: u32,
+    /// Nobody is told of its end, and nothing is let go with it: it is plain and unsignaled.
+    pub quiet: bool,
     spans: Spans,
     span: Span,
     sge: Sge,
@@ -87,6 +89,7 @@ impl Wqe {
             fault: None,
             first_psn: Psn::new(0),
             packets: 0,
+            quiet: false,
             read_from: 0,
             spans: Spans::None,
             span: Span::EMPTY,
@@ -98,19 +101,34 @@ impl Wqe {
     /// Takes over what a request has.
     #[inline]
     pub fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
-        self.wr_id = wr.wr_id;
-        self.flags = wr.flags;
+        let op = std::mem::replace(&mut wr.op, SendOp::Send);
         self.srqn = srqn;
-        self.op = std::mem::replace(&mut wr.op, SendOp::Send);
         if let WrData::Sges(sges) = &wr.data
             && let [sge] = sges[..]
         {
-            self.data = Data::One;
-            self.sge = sge;
-            self.len = sge.len;
-            return;
+            return self.put((wr.wr_id, wr.flags), op, sge);
         }
+        self.wr_id = wr.wr_id;
+        self.flags = wr.flags;
+        self.op = op;
         self.fill_other(&wr.data);
+    }
+
+    /// Takes over a request of one piece.
+    #[inline(always)]
+    pub fn fill_piece(&mut self, wr_id: u64, op: SendOp, piece: Sge, flags: SendFlags) {
+        self.srqn = Srqn::default();
+        self.put((wr_id, flags), op, piece);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, (wr_id, flags): (u64, SendFlags), op: SendOp, piece: Sge) {
+        self.wr_id = wr_id;
+        self.flags = flags;
+        self.op = op;
+        self.data = Data::One;
+        self.sge = piece;
+        self.len = piece.len;
     }
 
     fn fill_other(&mut self, data: &WrData) {
@@ -135,6 +153,15 @@ impl Wqe {
         }
     }
 
+    /// A SEND or WRITE of one packet and at most one piece of memory, which waits for nothing.
+    #[inline]
+    pub fn is_plain(&self, mtu: u32) -> bool {
+        matches!(self.op, SendOp::Write(_) | SendOp::Send)
+            && self.data == Data::One
+            && self.len <= mtu
+            && !self.flags.contains(SendFlags::FENCE)
+    }
+
     /// Bytes of the message, if it can have so many.
     #[inline]
     pub fn checked_len(&self) -> Option<u32> {
@@ -156,6 +183,25 @@ impl Wqe {
     /// The data that is in the request itself.
     pub fn inline(&self) -> &[u8] {
         self.room.as_ref().map_or(&[], |room| &room.inline[..])
+    }
+
+    /// The local memory of a plain request, if it has any.
+    #[inline]
+    pub fn plain_sge(&self) -> Option<Sge> {
+        (self.len > 0).then_some(self.sge)
+    }
+
+    /// What the check of that gave.
+    #[inline]
+    pub fn set_plain_span(&mut self, span: Span) {
+        self.span = span;
+        self.spans = Spans::One;
+    }
+
+    /// What was set, where the request has bytes.
+    #[inline]
+    pub fn plain_span(&self) -> Option<&Span> {
+        (self.len > 0).then_some(&self.span)
     }
 
     /// The message in registered memory; nothing where it is inline or has no bytes.

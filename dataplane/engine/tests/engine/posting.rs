@@ -187,6 +187,25 @@ fn a_list_is_posted_at_once_and_rings_once() {
 }
 
 #[test]
+fn a_piece_is_checked_as_any_request() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let piece = |len| Sge { addr: 0, len, lkey: LKey::new(0) };
+    let mut list = one.shared.send_list().expect("RTS takes sends");
+    let mut push = |op, len| list.push_piece(1, op, piece(len), SendFlags::empty());
+    assert_eq!(push(SendOp::Send, 1 << 31), Ok(()));
+    assert_eq!(push(SendOp::Send, (1 << 31) + 1), Err(PostError::TooLong));
+    let to_nobody = SendOp::Read(Remote { addr: 0, rkey: RKey::new(0) });
+    assert_eq!(push(to_nobody.clone(), 8), Ok(()));
+    while push(SendOp::Send, 8).is_ok() {}
+    assert_eq!(push(SendOp::Send, 8), Err(PostError::Full));
+    let uc = One::in_state(QpType::Uc, QpState::Rts);
+    let mut list = uc.shared.send_list().expect("RTS takes sends");
+    let refused = list.push_piece(1, to_nobody, piece(8), SendFlags::empty());
+    assert_eq!(refused, Err(PostError::Operation(QpType::Uc)));
+    assert!(!list.post(), "what was refused is not posted");
+}
+
+#[test]
 fn a_list_that_is_dropped_or_empty_posts_nothing() {
     let one = One::in_state(QpType::Rc, QpState::Rts);
     let mut list = one.shared.send_list().expect("RTS takes sends");

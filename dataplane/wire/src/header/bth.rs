@@ -91,10 +91,16 @@ impl Bth {
             | self.dest_qpn.value();
         let third = bit(self.ack_req, 31) | u32::from(self.resv7 & 0x7F) << 24 | self.psn.value();
         let mut bytes = [0; Self::LEN];
-        bytes[..4].copy_from_slice(&first.to_be_bytes());
-        bytes[4..8].copy_from_slice(&second.to_be_bytes());
+        // As it is copied to a frame: eight bytes and four.
+        bytes[..8].copy_from_slice(&(u64::from(first) << 32 | u64::from(second)).to_be_bytes());
         bytes[8..].copy_from_slice(&third.to_be_bytes());
         bytes
+    }
+
+    /// The pad count in the bytes of a BTH.
+    #[inline]
+    pub const fn pad_in(bytes: &[u8; Self::LEN]) -> usize {
+        (bytes[1] >> 4 & 3) as usize
     }
 }
 

@@ -59,7 +59,7 @@ impl PacketSink for Counting {
             self.end += u64::from(span.len());
         }
         self.last =
-            Some(Packet { bth: packet.bth, ext: packet.ext, payload: Vec::new(), again: packet.again });
+            Some(Packet { bth: packet.bth(), ext: packet.ext, payload: Vec::new(), again: packet.again });
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod local_faults;
 mod local_invalidate;
 mod operations;
 mod places;
+mod plain;
 mod rd_atomic_limit;
 mod read;
 mod read_restart;

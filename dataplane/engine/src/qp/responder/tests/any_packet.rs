@@ -126,7 +126,7 @@ fn frame(rig: &Rig, regions: &Regions, any: &Any) -> Vec<u8> {
     }
     let bth = Bth { ack_req: any.ack_req, pad_count: any.pad, ..Bth::new(opcode, QPN, Psn::new(any.psn)) };
     let mut bytes = vec![0; MAX_HEADERS_LEN];
-    let headers = wire::write_headers(&rig.from_peer, &bth, &ext, 0, any.payload, &mut bytes);
+    let headers = wire::write_headers(&rig.from_peer, &bth.to_bytes(), &ext, 0, any.payload, &mut bytes);
     let mut icrc: Icrc = headers.icrc;
     bytes.truncate(headers.len);
     let body = vec![0xEE; any.payload + usize::from(any.pad)];
