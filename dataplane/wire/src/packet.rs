@@ -4,8 +4,9 @@ use crate::header::{Bth, ExtHeader};
 use crate::icrc::{ICRC_LEN, Icrc};
 use crate::template::HeaderTemplate;
 
-/// Extension headers in wire order, in place.
+/// Extension headers in wire order, in place. Aligned, so that no eight bytes of them lie in two cache lines.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
 pub struct ExtHeaders {
     bytes: [u8; Self::MAX_LEN],
     len: u8,

@@ -85,8 +85,9 @@ fn is_evidence(qp: &Qp, psn: Psn) -> bool {
 
 /// The first `count` outstanding PSNs arrived. True when a response among them is missing.
 fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> bool {
-    let advance = qp.req.advance(count);
-    finish(qp, ctx, advance.finished, advance.packets);
+    let passed = qp.req.pass_quiet(count);
+    let advance = qp.req.advance(count - passed);
+    finish(qp, ctx, advance.finished, passed + advance.packets);
     advance.lost_response && qp.state.takes_responses()
 }
 
@@ -94,6 +95,8 @@ fn acknowledge<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> bool {
 fn finish<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, finished: u32, packets: u32) {
     complete::finish(qp, ctx, finished);
     if packets > 0 {
+        // Of those that were passed by.
+        qp.req.flight.release();
         // Also when no request ended: going back may have left the cursor in what is acknowledged now.
         qp.req.follow_una();
         let ack_deadline = retry::ack_deadline(qp, ctx.now);

@@ -87,12 +87,12 @@ impl Flight {
     /// Ends the oldest requests, `most` of them or as long as `is_so` says so: how many it were. There must be so many.
     #[inline]
     pub fn pop_while(&mut self, most: u32, is_so: impl Fn(&Wqe) -> bool) -> u32 {
-        let mut popped = 0;
-        while popped < most && is_so(self.get(self.head)) {
+        let begin = self.head;
+        let end = begin.wrapping_add(most);
+        while self.head != end && is_so(self.get(self.head)) {
             self.head = self.head.wrapping_add(1);
-            popped += 1;
         }
-        popped
+        self.head.wrapping_sub(begin)
     }
 
     /// Gives back the places of all that has ended.

@@ -218,6 +218,14 @@ impl Requester {
         }
     }
 
+    /// Moves `una` over the oldest outstanding requests as long as they are quiet, `most` of them at most, and ends them: how many it
+    /// were, and so how many PSNs. Nothing else has to be done for these, which are nearly all where few are signaled.
+    pub fn pass_quiet(&mut self, most: u32) -> u32 {
+        let passed = self.pop_quiet(most);
+        self.una = self.una.add(passed);
+        passed
+    }
+
     /// Ends the oldest requests as long as they are quiet, up to `most` of them: how many it were.
     pub fn pop_quiet(&mut self, most: u32) -> u32 {
         let behind = self.cursor.seq.wrapping_sub(self.flight.head());

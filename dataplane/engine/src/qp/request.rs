@@ -111,7 +111,7 @@ fn operation(op: &SendOp) -> Operation {
 }
 
 /// rocev2 facts, wire 5: SE is set on the end of a SEND, and of a WRITE with Immediate.
-fn rouses(op: &SendOp) -> bool {
+pub(super) fn rouses(op: &SendOp) -> bool {
     !op.awaits_response() && !matches!(op, SendOp::Write(_))
 }
 

@@ -101,31 +101,30 @@ impl Wqe {
     /// Takes over what a request has.
     #[inline]
     pub fn fill(&mut self, wr: &mut SendWr, srqn: Srqn) {
-        let op = std::mem::replace(&mut wr.op, SendOp::Send);
+        self.wr_id = wr.wr_id;
+        self.flags = wr.flags;
         self.srqn = srqn;
+        self.op = std::mem::replace(&mut wr.op, SendOp::Send);
         if let WrData::Sges(sges) = &wr.data
             && let [sge] = sges[..]
         {
-            return self.put((wr.wr_id, wr.flags), op, sge);
+            return self.put_piece(sge);
         }
-        self.wr_id = wr.wr_id;
-        self.flags = wr.flags;
-        self.op = op;
         self.fill_other(&wr.data);
     }
 
     /// Takes over a request of one piece.
     #[inline(always)]
     pub fn fill_piece(&mut self, wr_id: u64, op: SendOp, piece: Sge, flags: SendFlags) {
+        self.wr_id = wr_id;
+        self.flags = flags;
         self.srqn = Srqn::default();
-        self.put((wr_id, flags), op, piece);
+        self.op = op;
+        self.put_piece(piece);
     }
 
     #[inline(always)]
-    fn put(&mut self, (wr_id, flags): (u64, SendFlags), op: SendOp, piece: Sge) {
-        self.wr_id = wr_id;
-        self.flags = flags;
-        self.op = op;
+    fn put_piece(&mut self, piece: Sge) {
         self.data = Data::One;
         self.sge = piece;
         self.len = piece.len;
