@@ -152,7 +152,7 @@ impl MemoryRegion {
         self.access.load(Ordering::Acquire) & VALID != 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn grant(&self) -> Option<Grant> {
         self.version.read(|| {
             let access = self.access.load(Ordering::Relaxed);
@@ -275,7 +275,7 @@ impl MemoryRegion {
     }
 
     /// The check behind every access: key, PD, rights, range, in this order.
-    #[inline]
+    #[inline(always)]
     fn check(&self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let grant = self.granted(key, pd, need)?;
         let offset = grant.offset_of(addr, len)?;
@@ -287,7 +287,7 @@ impl MemoryRegion {
         Ok(Extent::new(self.region, 0, self.granted(key, pd, need)?.len))
     }
 
-    #[inline]
+    #[inline(always)]
     fn granted(&self, key: u32, pd: PdId, need: Access) -> Result<Grant, KeyFault> {
         let grant = self.grant().ok_or(KeyFault::Unknown)?;
         if !grant.valid || grant.key != key {

@@ -13,20 +13,33 @@ const TRIES: u32 = 64;
 
 impl Version {
     /// What `look` reads, as one consistent set; `None` when writers were at work all the time. The reads are relaxed ones.
-    #[inline]
+    #[inline(always)]
     pub fn read<T>(&self, look: impl Fn() -> T) -> Option<T> {
-        for _ in 0..TRIES {
-            let before = self.0.load(Ordering::Acquire);
-            if before & 1 == 0 {
-                let seen = look();
-                fence(Ordering::Acquire);
-                if self.0.load(Ordering::Relaxed) == before {
-                    return Some(seen);
-                }
-            }
-            std::hint::spin_loop();
+        match self.try_read(&look) {
+            None => self.read_again(look),
+            seen => seen,
         }
-        None
+    }
+
+    /// One attempt. What it gives stays in registers, where the caller needs little of it.
+    #[inline(always)]
+    fn try_read<T>(&self, look: impl Fn() -> T) -> Option<T> {
+        let before = self.0.load(Ordering::Acquire);
+        if before & 1 != 0 {
+            return None;
+        }
+        let seen = look();
+        fence(Ordering::Acquire);
+        (self.0.load(Ordering::Relaxed) == before).then_some(seen)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_again<T>(&self, look: impl Fn() -> T) -> Option<T> {
+        (1..TRIES).find_map(|_| {
+            std::hint::spin_loop();
+            self.try_read(&look)
+        })
     }
 
     /// Runs `change` as the only writer; `None` when other writers were at work all the time. The stores are relaxed ones.

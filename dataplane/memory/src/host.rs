@@ -163,7 +163,7 @@ impl Memory for HostMemory {
         self.area(src.region()).ok_or(RegionGone)?.read(src.offset(), &mut dst[..len]).map_err(gone)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self, dst: Span, src: &[u8]) -> Result<(), RegionGone> {
         debug_assert_eq!(dst.len() as usize, src.len());
         let len = src.len().min(dst.len() as usize);

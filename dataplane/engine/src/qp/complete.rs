@@ -15,7 +15,8 @@ impl Qp {
         count_status(self, cqe.status, Counter::ReqCqeError, Counter::ReqCqeFlushError);
         let pushed = push(ctx, &self.send_cq, cqe);
         // Lent for this line only: what follows may complete more.
-        let refused = u32::from(!pushed) + ctx.staged.borrow_mut().flush_for(self.qpn, ctx.events);
+        let refused =
+            u32::from(!pushed) + ctx.staged.borrow_mut().flush_for(&self.send_cq, self.qpn, ctx.events);
         for _ in 0..refused {
             self.on_cq_full(ctx);
         }
@@ -115,7 +116,7 @@ fn pop_and_tell<M>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> u32 {
     }
     req.flight.release();
     // At once: what the QP does next depends on it.
-    overflowed + ctx.staged.borrow_mut().flush_for(*qpn, ctx.events)
+    overflowed + ctx.staged.borrow_mut().flush_for(send_cq, *qpn, ctx.events)
 }
 
 fn success(wqe: &Wqe, qpn: wire::Qpn) -> Cqe {

@@ -66,7 +66,16 @@ impl CompletionQueue {
     pub fn poll_into(&self, into: &mut Vec<Cqe>, most: usize) -> usize {
         let mut taken = 0;
         while taken < most {
-            match self.ring.take(most - taken, |cqe| into.push(cqe)) {
+            if into.len() == into.capacity() {
+                into.reserve(self.len().clamp(1, most - taken));
+            }
+            // Others wait for who has claimed completions, so the room for them is there before: nothing is allocated meanwhile.
+            let room = into.capacity() - into.len();
+            let take = |cqe| {
+                debug_assert!(into.len() < into.capacity(), "no completion waits for an allocation");
+                into.push(cqe);
+            };
+            match self.ring.take(room.min(most - taken), take) {
                 0 => break,
                 count => taken += count,
             }

@@ -1,4 +1,4 @@
-//! Completions on their way to their queue: those of a burst go there together, since each addition costs what threads have to agree
+//! Completions on their way to their queues: those of a burst go there together, since each addition costs what threads have to agree
 //! on, and a fence.
 
 use super::CompletionQueue;
@@ -8,53 +8,101 @@ use arrayvec::ArrayVec;
 use std::sync::Arc;
 use wire::Qpn;
 
-/// Completions that wait, at most: those of a receive burst.
+/// Completions that wait for a queue, at most: those of a receive burst.
 const MOST: usize = 32;
 
-/// Completions for one queue, until another one's turn comes or [`flush`](Self::flush) is asked for.
+/// Queues that completions wait for: sends and receives of two programs that each have a queue of their own for both.
+const QUEUES: usize = 4;
+
+/// Completions that wait until [`flush`](Self::flush) is asked for, or others need their room. The queues stay when it was done: to
+/// take hold of one, and to let go of it, costs an atomic operation each on a line that pollers read.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
+    batches: [Batch; QUEUES],
+    /// The batch that gives way to another queue next.
+    oldest: usize,
+    /// All that wait.
+    waiting: usize,
+    /// The QPs of those that found no room.
+    refused: ArrayVec<Qpn, { MOST * QUEUES }>,
+}
+
+/// Those for one queue.
+#[derive(Debug, Default)]
+struct Batch {
     queue: Option<Arc<CompletionQueue>>,
     cqes: ArrayVec<Cqe, MOST>,
-    /// The QPs of those that found no room.
-    refused: ArrayVec<Qpn, MOST>,
+}
+
+impl Batch {
+    #[inline]
+    fn is_for(&self, queue: &Arc<CompletionQueue>) -> bool {
+        self.queue.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, queue))
+    }
 }
 
 impl Staged {
     /// Adds a completion. False when its queue is known to have no room for it.
     #[inline]
     pub fn add(&mut self, queue: &Arc<CompletionQueue>, cqe: Cqe, events: &EventQueue) -> bool {
-        let is_same = self.queue.as_ref().is_some_and(|staged| Arc::ptr_eq(staged, queue));
-        if !is_same || self.cqes.is_full() {
-            self.flush(events);
-            if !is_same {
-                self.queue = Some(Arc::clone(queue));
-            }
+        let at = match self.batches.iter().position(|batch| batch.is_for(queue)) {
+            Some(at) => at,
+            None => self.begin(queue, events),
+        };
+        if self.batches[at].cqes.is_full() {
+            self.flush_batch(at, events);
         }
         if !self.refused.is_empty() {
-            // Nobody has heard of these yet. Until then no others may come to them, so that there is room for all.
+            // Nobody has heard of these yet. Until then no others may come to them, so that there is room for all; this one goes
+            // behind what waits for its queue.
+            self.flush(events);
             return push(queue, &[cqe], events) == 1;
         }
-        self.cqes.push(cqe);
+        self.batches[at].cqes.push(cqe);
+        self.waiting += 1;
         true
+    }
+
+    /// The batch of a queue that has none: another's, which is told what it waits for.
+    fn begin(&mut self, queue: &Arc<CompletionQueue>, events: &EventQueue) -> usize {
+        let at = self.oldest;
+        self.oldest = (at + 1) % QUEUES;
+        self.flush_batch(at, events);
+        self.batches[at].queue = Some(Arc::clone(queue));
+        at
     }
 
     /// From now on all can be polled, but those that find no room: see [`take_refused`](Self::take_refused).
     #[inline]
     pub fn flush(&mut self, events: &EventQueue) {
-        if let Some(queue) = &self.queue
-            && !self.cqes.is_empty()
-        {
-            let pushed = push(queue, &self.cqes, events);
-            // None were there before, or nothing would have been staged.
-            self.refused.extend(self.cqes[pushed..].iter().map(|cqe| cqe.qpn));
-            self.cqes.clear();
+        if self.waiting > 0 {
+            (0..QUEUES).for_each(|at| self.flush_batch(at, events));
         }
     }
 
-    /// Flushes now, for who has to know: how many completions of a QP found no room.
-    pub fn flush_for(&mut self, qpn: Qpn, events: &EventQueue) -> u32 {
-        self.flush(events);
+    #[inline]
+    fn flush_batch(&mut self, at: usize, events: &EventQueue) {
+        let Batch { queue, cqes } = &mut self.batches[at];
+        if let Some(queue) = queue
+            && !cqes.is_empty()
+        {
+            let pushed = push(queue, cqes, events);
+            // Since the first of these nothing was staged, so all that was fits.
+            self.refused.extend(cqes[pushed..].iter().map(|cqe| cqe.qpn));
+            self.waiting -= cqes.len();
+            cqes.clear();
+        }
+    }
+
+    /// Flushes what waits for a queue now, for who has to know: how many completions of a QP found no room.
+    #[inline]
+    pub fn flush_for(&mut self, queue: &Arc<CompletionQueue>, qpn: Qpn, events: &EventQueue) -> u32 {
+        if let Some(at) = self.batches.iter().position(|batch| batch.is_for(queue)) {
+            self.flush_batch(at, events);
+        }
+        if self.refused.is_empty() {
+            return 0;
+        }
         let before = self.refused.len();
         self.refused.retain(|refused| *refused != qpn);
         (before - self.refused.len()) as u32
@@ -69,7 +117,7 @@ impl Staged {
     /// Flushes, and holds on to no queue.
     pub fn let_go(&mut self, events: &EventQueue) {
         self.flush(events);
-        self.queue = None;
+        self.batches.iter_mut().for_each(|batch| batch.queue = None);
     }
 }
 
@@ -81,4 +129,92 @@ fn push(queue: &CompletionQueue, cqes: &[Cqe], events: &EventQueue) -> usize {
         events.raise(EventKind::CqErr, EventSource::Cq(queue.id()));
     }
     pushed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{WcOpcode, WcStatus};
+
+    fn cqe(wr_id: u64) -> Cqe {
+        Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, Qpn::new(wr_id as u32))
+    }
+
+    fn queues(count: u32, capacity: usize) -> Vec<Arc<CompletionQueue>> {
+        (0..count).map(|id| Arc::new(CompletionQueue::new(id, capacity, || {}))).collect()
+    }
+
+    fn polled(queue: &CompletionQueue) -> Vec<u64> {
+        std::iter::from_fn(|| queue.poll()).map(|cqe| cqe.wr_id).collect()
+    }
+
+    #[test]
+    fn queues_by_turns_are_told_once() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(QUEUES as u32, 64);
+        for wr_id in 0..40 {
+            assert!(staged.add(&queues[wr_id as usize % QUEUES], cqe(wr_id), &events));
+        }
+        assert!(queues.iter().all(|queue| queue.is_empty()), "the burst goes on");
+        staged.flush(&events);
+        for (first, queue) in (0..).zip(&queues) {
+            assert_eq!(polled(queue), (0..10).map(|n| first + n * QUEUES as u64).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn with_more_queues_than_are_kept_each_has_its_own_in_order() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(7, 64);
+        for wr_id in 0..70 {
+            assert!(staged.add(&queues[wr_id as usize % 7], cqe(wr_id), &events));
+        }
+        staged.flush(&events);
+        for (first, queue) in (0..).zip(&queues) {
+            assert_eq!(polled(queue), (0..10).map(|n| first + n * 7).collect::<Vec<_>>());
+        }
+    }
+
+    /// One queue is full long before the burst ends. What another one waits for keeps its order, and all that found no room are
+    /// told of, once.
+    #[test]
+    fn a_full_queue_does_not_change_the_order_of_another() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(2, 64);
+        let full = Arc::new(CompletionQueue::new(9, 1, || {}));
+        for wr_id in 0..30 {
+            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+        }
+        let mut refused = 0;
+        for wr_id in 100..100 + MOST as u64 + 3 {
+            refused += u64::from(!staged.add(&full, cqe(wr_id), &events));
+        }
+        for wr_id in 30..40 {
+            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+        }
+        staged.flush(&events);
+        for (first, queue) in (0..).zip(&queues) {
+            assert_eq!(polled(queue), (0..20).map(|n| first + 2 * n).collect::<Vec<_>>());
+        }
+        assert_eq!(polled(&full), [100]);
+        let told: Vec<Qpn> = staged.take_refused().into_iter().flatten().collect();
+        assert_eq!(told, (101..100 + MOST as u32).map(Qpn::new).collect::<Vec<_>>());
+        assert_eq!((refused, told.len()), (3, MOST - 1), "the others were told when they came");
+        assert!(staged.take_refused().is_none());
+    }
+
+    #[test]
+    fn what_waits_for_others_is_not_told_of_for_one() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(2, 1);
+        for wr_id in 0..4 {
+            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+        }
+        assert_eq!(staged.flush_for(&queues[0], Qpn::new(2), &events), 1, "the second of two");
+        assert_eq!((queues[0].len(), queues[1].len()), (1, 0));
+        staged.let_go(&events);
+        assert_eq!(queues[1].len(), 1);
+        assert_eq!(staged.take_refused().into_iter().flatten().collect::<Vec<_>>(), [Qpn::new(3)]);
+        assert!(queues.iter().all(|queue| Arc::strong_count(queue) == 1), "no queue is held");
+    }
 }

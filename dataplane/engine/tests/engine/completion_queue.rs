@@ -82,6 +82,20 @@ fn several_at_once_notify_once_and_only_of_what_fits() {
     assert_eq!(ids, [0, 1, 2, 3]);
 }
 
+/// Others wait while somebody takes completions, so a vector that is too small grows before. Checked where they are taken, in
+/// builds with debug assertions.
+#[test]
+fn a_vector_without_room_has_it_before_completions_are_taken() {
+    let (queue, _) = counting(64);
+    for spare in [0, 1, 5, 40] {
+        (0..20).for_each(|wr_id| queue.push(cqe(wr_id)).unwrap());
+        let mut polled = Vec::with_capacity(spare);
+        assert_eq!((queue.poll_into(&mut polled, 18), queue.poll_into(&mut polled, 18)), (18, 2));
+        assert!(polled.iter().map(|cqe| cqe.wr_id).eq(0..20), "{spare}");
+        assert_eq!(queue.poll_into(&mut polled, 0), 0);
+    }
+}
+
 /// rocev2 facts: an armed "solicited only" CQ fires for a receive with SE, or for any completion in error.
 #[test]
 fn solicited_arming_waits_for_solicited_completions_and_errors() {

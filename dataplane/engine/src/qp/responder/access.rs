@@ -12,7 +12,7 @@ use wire::{AtomicEth, Ieth, Reth};
 
 /// The rest of the message, at every packet: a key that is invalidated under way stops the WRITE there. A
 /// WRITE of no bytes has no key to check (IBA C9-88).
-#[inline]
+#[inline(always)]
 pub(super) fn write<M: Memory>(qp: &Qp, ctx: &Ctx<'_, M>) -> Result<Option<Span>, Fault> {
     let write = &qp.resp.write;
     if write.left() == 0 {

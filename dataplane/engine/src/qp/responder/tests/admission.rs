@@ -79,11 +79,12 @@ fn the_state_says_what_is_taken() {
     }
 }
 
-/// A connected QP hears its peer only, at its own address, in the version of its path.
+/// A connected QP hears its peer only, at its own address, in the version and the VLAN of its path.
 #[test]
 fn packets_of_strangers_are_dropped() {
     let stranger = Gid::from_v4([192, 0, 2, 99]);
     let v6 = |last| Gid([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    let tagged = |vid| wire::Addressing { vlan: Some(wire::Vlan::new(3, vid)), ..addressing(PEER, LOCAL) };
     let v1 = wire::Addressing { version: RoceVersion::V1, ..addressing(PEER, LOCAL) };
     let ways = [
         addressing(stranger, LOCAL),
@@ -91,6 +92,7 @@ fn packets_of_strangers_are_dropped() {
         addressing(LOCAL, PEER),
         addressing(v6(1), v6(2)),
         v1,
+        tagged(7),
     ];
     for way in ways {
         for qp_type in [QpType::Rc, QpType::Uc] {
@@ -101,11 +103,13 @@ fn packets_of_strangers_are_dropped() {
             assert_untouched(&mut rig, QpState::Rts);
         }
     }
-    // Any source port is welcome.
-    let mut rig = Rig::new(QpType::Rc);
+    // Any source port is welcome, and a tag that carries a priority only.
     let port = wire::Addressing { udp_sport: 0, ..addressing(PEER, LOCAL) };
-    rig.from_peer = HeaderTemplate::new(&port).unwrap();
-    assert_eq!(rig.answer(&write(&rig)).len(), 1);
+    for way in [port, tagged(0)] {
+        let mut rig = Rig::new(QpType::Rc);
+        rig.from_peer = HeaderTemplate::new(&way).unwrap();
+        assert_eq!(rig.answer(&write(&rig)).len(), 1);
+    }
 }
 
 /// rocev2 facts, wire 5: a limited member of our partition is heard, another partition is not.
