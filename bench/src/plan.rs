@@ -65,9 +65,9 @@ fn params(cli: &Cli) -> Params {
     }
 }
 
-/// Few enough that a window holds several completions, and that none is long in coming.
+/// Few enough that a window holds two completions, and that none is long in coming.
 fn usual_cq_mod(depth: u32, size: u32) -> u32 {
-    (depth / 4).min(CQ_MOD_BYTES / size.max(1)).clamp(1, CQ_MOD)
+    (depth / 2).min(CQ_MOD_BYTES / size.max(1)).clamp(1, CQ_MOD)
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
         let bandwidth = &plan("perf write-bw")[0];
         assert_eq!((bandwidth.size, bandwidth.depth, bandwidth.cq_mod), (65536, 128, 16));
         assert_eq!(plan("perf write-bw -s 64")[0].cq_mod, 32);
-        assert_eq!(plan("perf write-bw -t 8")[0].cq_mod, 2);
+        assert_eq!(plan("perf write-bw -t 8")[0].cq_mod, 4);
         let latency = &plan("perf read-lat")[0];
         assert_eq!((latency.size, latency.depth, latency.until), (2, 1, Until::Iters(1000)));
         assert!(plan("perf write-bw -C UC")[0].imm);

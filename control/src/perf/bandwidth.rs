@@ -42,7 +42,7 @@ struct Ending {
 
 impl Bandwidth<'_> {
     /// Completions taken before the worker has its turn again.
-    pub const BATCH: usize = 64;
+    pub const BATCH: usize = 128;
 
     /// Runs to the end on both sides.
     pub fn run(mut self, drive: &mut Drive, watch: &mut Watch<'_>) -> Result<(Sent, Received), RunError> {
@@ -77,6 +77,9 @@ impl Bandwidth<'_> {
         // Taken out and put back, so that its room is kept.
         let mut taken = std::mem::take(&mut self.taken);
         let count = self.cq.poll(&mut taken, Self::BATCH);
+        if let Some(sender) = &self.sender {
+            sender.expect(&taken);
+        }
         for cqe in taken.drain(..) {
             // An error does not tell what kind of request it was; then it ends the run whoever takes it.
             let is_receive = matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm);

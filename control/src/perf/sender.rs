@@ -14,6 +14,7 @@ use crate::verbs::{Mr, Qp};
 use engine::queue::{PostError, SendList};
 use engine::wr::Remote;
 use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData};
+use ring::fetch;
 use std::sync::Arc;
 use wire::{LKey, RKey};
 
@@ -36,6 +37,11 @@ pub(super) fn tag(qp: usize, number: u64) -> u64 {
 pub(super) fn untag(wr_id: u64) -> (usize, u64) {
     ((wr_id >> NUMBER_BITS) as usize, wr_id & ((1 << NUMBER_BITS) - 1))
 }
+
+/// More QPs than a core's second cache holds.
+const MANY_QPS: usize = 128;
+/// Places of send queues that are asked for before their QP's turn, at most.
+const FETCHED: u32 = 4;
 
 /// One QP's messages.
 struct Flow {
@@ -65,6 +71,8 @@ pub(super) struct Sender {
     window: u64,
     post_list: u64,
     cq_mod: u64,
+    /// Places of a send queue that are asked for ahead.
+    fetched: u32,
     layout: Layout,
     local: Mr,
     local_addr: u64,
@@ -124,6 +132,7 @@ impl Sender {
             window: layout.window.into(),
             post_list: post_list.into(),
             cq_mod: cq_mod.into(),
+            fetched: layout.window.min(FETCHED),
             layout,
             local_addr: local.addr(),
             lkey: local.lkey(),
@@ -180,6 +189,24 @@ impl Sender {
     pub fn on_completion(&mut self, now: Nanos, cqe: &Cqe) -> Result<(), RunError> {
         self.take(now, cqe)?;
         self.fill_due()
+    }
+
+    /// Asks for what these completions, and the posts that follow from them, will need: of many QPs it comes from memory.
+    pub fn expect(&self, cqes: &[Cqe]) {
+        if self.flows.len() <= MANY_QPS {
+            return;
+        }
+        let mut last = usize::MAX;
+        for cqe in cqes {
+            let (index, _) = untag(cqe.wr_id);
+            if index != last
+                && let (Some(flow), Some(qp)) = (self.flows.get(index), self.qps.get(index))
+            {
+                fetch(flow);
+                qp.fetch_sends(self.fetched);
+                last = index;
+            }
+        }
     }
 
     /// Takes a send completion. What has room now is posted with the completions that follow of the same QP, before those of another are

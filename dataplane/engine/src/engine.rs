@@ -240,7 +240,7 @@ impl<M: Memory> Engine<M> {
 
     /// A QP, to look at.
     pub fn qp(&self, qpn: Qpn) -> Option<&Qp> {
-        self.qps[self.slot_of(qpn)? as usize].as_deref()
+        self.find(qpn)
     }
 
     /// How many QPs are here.
@@ -253,9 +253,31 @@ impl<M: Memory> Engine<M> {
         self.qps.iter().filter_map(|qp| qp.as_deref())
     }
 
-    /// Whether a QP lives here: the first pass over a burst asks, so that the second finds it in the cache.
+    /// Whether a QP lives here: the first pass over a burst asks, and the second finds it in the cache.
     pub fn has_qp(&self, qpn: Qpn) -> bool {
-        self.slot_of(qpn).is_some_and(|slot| self.qps[slot as usize].is_some())
+        match self.find(qpn) {
+            Some(qp) => {
+                if self.has_many_qps() {
+                    qp.fetch();
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// There are so many QPs that one of them is not in the cache when its turn comes. Then it is worth asking for ahead.
+    #[inline]
+    pub fn has_many_qps(&self) -> bool {
+        self.qps.len() > MANY_QPS
+    }
+
+    /// Asks for what a response completes, of a QP that was asked for before ([`has_qp`](Self::has_qp)).
+    #[inline]
+    pub fn fetch_requests(&self, qpn: Qpn) {
+        if let Some(qp) = self.find(qpn) {
+            qp.req.flight.fetch_oldest();
+        }
     }
 
     /// A packet that passed the parser and the iCRC: lookup, admission, responder or completer.
@@ -306,8 +328,22 @@ impl<M: Memory> Engine<M> {
         }
     }
 
-    /// The same for every QP here: posters rang for somebody.
-    pub fn on_doorbells(&mut self, now: Nanos) {
+    /// The same for several QPs: one that is not here is passed by.
+    pub fn on_doorbells(&mut self, now: Nanos, qpns: &[Qpn]) {
+        if self.has_many_qps() {
+            qpns.iter().filter_map(|&qpn| self.find(qpn)).for_each(Qp::fetch);
+            qpns.iter().filter_map(|&qpn| self.find(qpn)).for_each(|qp| qp.req.flight.fetch_bell());
+        }
+        for &qpn in qpns {
+            if let Some(slot) = self.slot_of(qpn) {
+                self.staging(now, slot, |qp, ctx| qp.on_doorbell(ctx));
+            }
+        }
+        self.end_burst(now);
+    }
+
+    /// [`on_doorbell`](Self::on_doorbell) for every QP here: posters rang for somebody.
+    pub fn on_all_doorbells(&mut self, now: Nanos) {
         for slot in 0..self.qps.len() as u32 {
             self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
         }
@@ -322,7 +358,15 @@ impl<M: Memory> Engine<M> {
     }
 
     fn take_turns(&mut self, now: Nanos, sink: &mut impl PacketSink) -> bool {
+        if self.has_many_qps() {
+            // The first that are asked for only when others have their turn before.
+            (0..TURNS_AHEAD).for_each(|ahead| self.fetch_turn(ahead));
+        }
         while let Some(slot) = self.sched.front() {
+            if self.has_many_qps() {
+                self.fetch_turn(TURNS_AHEAD);
+                self.fetch_posted(TURNS_AHEAD / 2);
+            }
             let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
             let Some(qp) = qps[slot as usize].as_deref_mut() else {
                 self.sched.leave();
@@ -341,6 +385,26 @@ impl<M: Memory> Engine<M> {
             }
         }
         false
+    }
+
+    /// Asks for the QP whose turn comes after `ahead` others.
+    #[inline]
+    fn fetch_turn(&self, ahead: usize) {
+        if let Some(slot) = self.sched.later(ahead)
+            && let Some(qp) = self.qps[slot as usize].as_deref()
+        {
+            qp.fetch();
+            self.timers.fetch(slot);
+            self.sched.fetch(slot);
+        }
+    }
+
+    /// Asks for what was posted to such a QP, which itself is there by now.
+    #[inline]
+    fn fetch_posted(&self, ahead: usize) {
+        if let Some(qp) = self.sched.later(ahead).and_then(|slot| self.qps[slot as usize].as_deref()) {
+            qp.req.flight.fetch_waiting();
+        }
     }
 
     /// Fires every timer that is due.
@@ -376,6 +440,11 @@ impl<M: Memory> Engine<M> {
     /// The memory that the engine copies to and from.
     pub fn memory(&self) -> &M {
         &self.memory
+    }
+
+    #[inline]
+    fn find(&self, qpn: Qpn) -> Option<&Qp> {
+        self.qps[self.slot_of(qpn)? as usize].as_deref()
     }
 
     fn slot_of(&self, qpn: Qpn) -> Option<u32> {
@@ -420,6 +489,12 @@ impl<M: Memory> Engine<M> {
         }
     }
 }
+
+/// QPs that a core's second cache holds, with their requests: about 1.5 KB each.
+const MANY_QPS: usize = 192;
+
+/// QPs that have their turns between asking for one and its own: a turn is not much shorter than a way from memory.
+const TURNS_AHEAD: usize = 4;
 
 /// What a packet without payload counts in the scheduler's bytes, about its headers on the wire.
 const FRAME_BYTES: usize = 64;

@@ -46,6 +46,18 @@ impl Scheduler {
         self.ready.front().copied()
     }
 
+    /// The QP whose turn comes after `ahead` others.
+    #[inline]
+    pub fn later(&self, ahead: usize) -> Option<u32> {
+        self.ready.get(ahead).copied()
+    }
+
+    /// Asks for what a turn of a QP needs of it here.
+    #[inline]
+    pub fn fetch(&self, slot: u32) {
+        ring::fetch(&self.lanes[slot as usize]);
+    }
+
     /// Notes bytes sent by the QP in front, which has this slot; false when its turn is over.
     #[inline]
     pub fn spend(&mut self, slot: u32, bytes: usize) -> bool {
@@ -103,6 +115,15 @@ mod tests {
         }
         let difference = sent[0].abs_diff(sent[1]);
         assert!(difference <= QUANTUM_BYTES as usize + 4096, "{sent:?}");
+    }
+
+    #[test]
+    fn whose_turn_comes_later_can_be_seen() {
+        let mut sched = Scheduler::new(4);
+        [2, 0, 3].into_iter().for_each(|slot| sched.enqueue(slot));
+        assert_eq!([0, 1, 2, 3].map(|ahead| sched.later(ahead)), [Some(2), Some(0), Some(3), None]);
+        sched.rotate();
+        assert_eq!((sched.front(), sched.later(2)), (Some(0), Some(2)));
     }
 
     #[test]

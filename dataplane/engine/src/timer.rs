@@ -62,6 +62,12 @@ impl TimerWheel {
         self.link(slot, deadline);
     }
 
+    /// Asks for what arming the timer of `slot` needs.
+    #[inline]
+    pub fn fetch(&self, slot: u32) {
+        ring::fetch(&self.nodes[slot as usize]);
+    }
+
     /// Forgets the timer of `slot`.
     pub fn disarm(&mut self, slot: u32) {
         if self.nodes[slot as usize].armed {

@@ -25,16 +25,18 @@
 //! Whoever finds the turn taken spins: a turn is a few stores for each item. A thread that is suspended in its turn keeps other
 //! posters of the same ring waiting, never the taker.
 //!
-//! Unsafe code: access to places (`posting.rs`, `taker.rs`, `exchange.rs`), and that threads may share a ring (`ring.rs`, `exchange.rs`). Under Miri:
+//! Unsafe code: asking for memory ahead (`ahead.rs`), access to places (`posting.rs`, `taker.rs`, `exchange.rs`), and that threads may share a ring (`ring.rs`, `exchange.rs`). Under Miri:
 //! `scripts/miri.sh ring`.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod ahead;
 mod exchange;
 mod posting;
 mod ring;
 mod taker;
 
+pub use ahead::{fetch, fetch_from};
 pub use exchange::Exchange;
 pub use posting::Posting;
 pub use ring::Ring;

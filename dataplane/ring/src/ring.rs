@@ -1,5 +1,6 @@
 //! The ring itself: places, counters, and the word of turns.
 
+use crate::ahead::fetch;
 use crate::posting::Posting;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -111,6 +112,18 @@ impl<T> Ring<T> {
     pub fn waiting(&self) -> u32 {
         let taken = self.taker.0.taken.load(Ordering::Acquire);
         self.posters.0.posted.load(Ordering::Acquire).wrapping_sub(taken)
+    }
+
+    /// Asks for the lines of a post's next `count` places, and for what it needs of the ring.
+    #[inline]
+    pub fn fetch_posting(&self, count: u32) {
+        fetch(&self.taker);
+        let Posters { places, posted, .. } = &self.posters.0;
+        // Where they lie a moment later does not matter much.
+        let begin = posted.load(Ordering::Relaxed);
+        for number in 0..count.min(places.len() as u32) {
+            fetch(place_of(places, begin.wrapping_add(number)));
+        }
     }
 
     /// A poster's turn, waiting while another thread has it. A thread that has the turn must not ask for another.

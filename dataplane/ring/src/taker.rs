@@ -1,5 +1,6 @@
 //! The taker's side.
 
+use crate::ahead::fetch;
 use crate::ring::{Place, Ring, place_of};
 use std::fmt;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl<T> Taker<T> {
     /// Something waits to be taken.
     #[inline]
     pub fn has_waiting(&self) -> bool {
-        self.taken != self.posted || self.look() != self.taken
+        self.has_seen() || self.look() != self.taken
     }
 
     /// Items posted. Acquire: what is in the places is there.
@@ -106,6 +107,34 @@ impl<T> Taker<T> {
         // Beyond that a place is the posters'.
         assert!(number.wrapping_sub(self.released) < self.held(), "item {number} is not held");
         place_of(&self.places, number)
+    }
+
+    /// Asks for the lines of held items, the `most` from `number` on.
+    #[inline]
+    pub fn fetch_held(&self, number: u32, most: u32) {
+        for ahead in 0..self.taken.wrapping_sub(number).min(self.held()).min(most) {
+            fetch(place_of(&self.places, number.wrapping_add(ahead)));
+        }
+    }
+
+    /// Asks for what has to be looked at to see what was posted.
+    #[inline]
+    pub fn fetch_posted(&self) {
+        fetch(&self.ring.posters);
+    }
+
+    /// Asks for the places of the next `count` items.
+    #[inline]
+    pub fn fetch_next(&self, count: u32) {
+        for number in 0..count.min(self.places.len() as u32) {
+            fetch(place_of(&self.places, self.taken.wrapping_add(number)));
+        }
+    }
+
+    /// Items were posted and not taken when this was last looked at.
+    #[inline]
+    pub fn has_seen(&self) -> bool {
+        self.taken != self.posted
     }
 
     /// Items taken and not released.

@@ -198,3 +198,32 @@ fn posters_and_a_taker_on_threads_of_their_own() {
     });
     assert_eq!((ring.waiting(), ring.outstanding()), (0, 0));
 }
+
+#[test]
+fn what_was_posted_since_the_last_look_has_not_been_seen() {
+    let (ring, mut taker) = ring(4);
+    post(&ring, 1);
+    assert!(!taker.has_seen() && taker.has_waiting());
+    post(&ring, 2);
+    assert_eq!(taker.take().copied(), Some(1));
+    assert!(taker.has_seen(), "the second, by the same look");
+    post(&ring, 3);
+    assert_eq!(taker.take().copied(), Some(2));
+    assert!(!taker.has_seen() && taker.has_waiting());
+}
+
+#[test]
+fn asking_ahead_changes_nothing() {
+    let (ring, mut taker) = ring(3);
+    for round in 0..10 {
+        // More than there are, wherever they lie.
+        ring.fetch_posting(9);
+        post(&ring, round);
+        taker.fetch_posted();
+        taker.fetch_next(9);
+        assert_eq!(taker.take().copied(), Some(round));
+        taker.fetch_held(taker.released(), 9);
+        assert_eq!((ring.waiting(), ring.outstanding(), *taker.get(round as u32)), (0, 1, round));
+        taker.release(1);
+    }
+}

@@ -1,6 +1,7 @@
 //! Doorbells: QPs to which something was posted.
 
 use crate::lane::Lane;
+use arrayvec::ArrayVec;
 use crossbeam_queue::ArrayQueue;
 use engine::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,12 +40,15 @@ impl Lane {
         if self.bells().is_empty() {
             return false;
         }
-        for _ in 0..PER_POLL {
-            let Some(qpn) = self.bells().ring.pop() else { break };
-            self.engine.on_doorbell(now, qpn);
+        let mut rung = ArrayVec::<Qpn, PER_POLL>::new();
+        while !rung.is_full()
+            && let Some(qpn) = self.bells().ring.pop()
+        {
+            rung.push(qpn);
         }
+        self.engine.on_doorbells(now, &rung);
         if self.bells().all.swap(false, Ordering::AcqRel) {
-            self.engine.on_doorbells(now);
+            self.engine.on_all_doorbells(now);
         }
         true
     }

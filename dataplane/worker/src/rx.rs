@@ -93,6 +93,7 @@ impl Lane {
         let mut begin = 0;
         while begin < received.burst.len() {
             self.parse_group(received, origin);
+            self.find_qps(received, begin);
             leaving |= self.execute_group(now, received, begin);
             begin = received.fates.len();
         }
@@ -105,7 +106,7 @@ impl Lane {
         self.engine.end_burst(now);
     }
 
-    /// First pass: parse, iCRC, addresses, and where the QP is, for the next frames that have no fate.
+    /// First pass: parse, iCRC and addresses, for the next frames that have no fate.
     fn parse_group(&mut self, received: &mut Received, origin: Origin) {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
@@ -133,7 +134,24 @@ impl Lane {
         }
     }
 
-    /// A frame that is all there.
+    /// The end of the first pass: where the QPs are. Looked up in a row, what several of them need is on its way at the same time.
+    fn find_qps(&self, received: &mut Received, begin: usize) {
+        let Received { fates, frames, .. } = received;
+        for (fate, frame) in fates.iter_mut().zip(frames.iter()).skip(begin) {
+            if let (Fate::Local, Some(frame)) = (*fate, frame)
+                && !self.is_local(frame)
+            {
+                *fate = Fate::Away;
+            }
+        }
+        if self.engine.has_many_qps() {
+            let responses =
+                frames[begin..fates.len()].iter().flatten().filter(|frame| frame.info.is_response());
+            responses.for_each(|frame| self.engine.fetch_requests(frame.bth().dest_qpn));
+        }
+    }
+
+    /// A frame that is all there. Whether its QP is here, is [looked up](Self::find_qps) later.
     #[inline(always)]
     fn whole_fate(&mut self, mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
         let mut scratch = [0; HEAD_LEN];
@@ -145,7 +163,7 @@ impl Lane {
         {
             // Of its flow a frame was admitted before.
             return match check(mbuf, frame, icrc) {
-                Ok(()) => self.whose(frame),
+                Ok(()) => whose(frame),
                 Err(reason) => self.bad(reason),
             };
         }
@@ -163,7 +181,7 @@ impl Lane {
             return self.bad(reason);
         }
         let fate = self.fate(frame, origin);
-        if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad | Fate::Away) {
+        if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad) {
             self.flows.note(frame, head);
         }
         fate
@@ -187,10 +205,10 @@ impl Lane {
             }
         }
         let Some(frame) = place else { return Fate::Dropped };
-        let fate = if is_known { self.whose(frame) } else { self.fate(frame, Origin::Wire) };
+        let fate = if is_known { whose(frame) } else { self.fate(frame, Origin::Wire) };
         match (fate, parts) {
             (Fate::Dropped, _) => fate,
-            (Fate::Local, Some(parts)) if lend::can_stay(&parts, frame) => {
+            (Fate::Local, Some(parts)) if self.is_local(frame) && lend::can_stay(&parts, frame) => {
                 if !is_known {
                     self.flows.note(frame, head);
                 }
@@ -221,7 +239,7 @@ impl Lane {
         if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
     }
 
-    /// A good frame, of which nothing is known.
+    /// A good frame, of which nothing is known. Its QP is taken to be here.
     fn fate(&mut self, frame: &Frame, origin: Origin) -> Fate {
         match self.admit(frame, origin) {
             Err(reason) => {
@@ -229,19 +247,7 @@ impl Lane {
                 Fate::Dropped
             }
             Ok(()) if frame.dst.is_multicast() => Fate::Group,
-            Ok(()) => self.whose(frame),
-        }
-    }
-
-    /// A frame to one GID that was admitted.
-    #[inline]
-    fn whose(&self, frame: &Frame) -> Fate {
-        if is_for_gsi(frame) {
-            Fate::Mad
-        } else if self.is_local(frame) {
-            Fate::Local
-        } else {
-            Fate::Away
+            Ok(()) => whose(frame),
         }
     }
 
@@ -327,6 +333,12 @@ impl Lane {
         let payload = Payload::contiguous(bytes.get(begin..begin + len).unwrap_or_default());
         self.engine.deliver(now, qpn, &RxPacket { frame, head: bytes, payload });
     }
+}
+
+/// A frame to one GID that was admitted.
+#[inline]
+fn whose(frame: &Frame) -> Fate {
+    if is_for_gsi(frame) { Fate::Mad } else { Fate::Local }
 }
 
 /// UDP checksum, iCRC: `icrc` is what that is before the network header.

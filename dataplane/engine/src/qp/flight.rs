@@ -18,19 +18,25 @@ pub(crate) fn offset(psn: Psn, from: Psn) -> u32 {
     Psn::new(psn.value().wrapping_sub(from.value())).value()
 }
 
+/// Requests that are asked for ahead, at most.
+const FETCHED: u32 = 4;
+
 /// The send queue from the engine's side. Requests are named by their place in the order of posting, modulo 2^32.
 #[derive(Debug)]
 pub(crate) struct Flight {
     queue: Taker<Wqe>,
     /// The oldest request. Places before it, down to the first that the queue does not have back, are to be given back.
     head: u32,
+    /// The bell was heard since a look into the queue found nothing. If not, nothing is there: who posts then, rings. So a QP that only
+    /// receives does not look for requests each time that it has answered one.
+    heard: bool,
 }
 
 impl Flight {
     /// What a queue has. Nothing is in flight.
     pub fn new(queue: Taker<Wqe>) -> Self {
         let head = queue.taken();
-        Flight { queue, head }
+        Flight { queue, head, heard: true }
     }
 
     /// The oldest request's number (the next one's when there is none).
@@ -60,20 +66,47 @@ impl Flight {
         (!self.is_empty()).then(|| self.get(self.head))
     }
 
+    /// Asks for what answering the bell needs.
+    #[inline]
+    pub fn fetch_bell(&self) {
+        self.queue.fetch_posted();
+    }
+
+    /// Asks for what taking requests needs, if any may wait.
+    #[inline]
+    pub fn fetch_waiting(&self) {
+        if self.heard || self.queue.has_seen() {
+            self.queue.fetch_posted();
+            self.queue.fetch_next(FETCHED);
+        }
+    }
+
+    /// Asks for the oldest requests, as many as are acknowledged together mostly.
+    #[inline]
+    pub fn fetch_oldest(&self) {
+        self.queue.fetch_held(self.head, FETCHED);
+    }
+
     /// The bell of the queue was heard. Called before looking for requests.
-    pub fn answer(&self) {
+    pub fn answer(&mut self) {
         self.queue.ring().answer();
+        self.heard = true;
     }
 
     /// Somebody has posted what is not taken.
     pub fn has_waiting(&self) -> bool {
-        self.queue.has_waiting()
+        self.queue.has_seen() || (self.heard && self.queue.has_waiting())
     }
 
     /// Takes the oldest posted request. The engine's part of it is what it was for the request before.
     #[inline]
     pub fn take(&mut self) -> Option<&mut Wqe> {
-        self.queue.take()
+        if !self.heard && !self.queue.has_seen() {
+            return None;
+        }
+        let taken = self.queue.take();
+        self.heard &= taken.is_some();
+        taken
     }
 
     /// Ends the oldest request, whose place is given back by the next [`release`](Self::release). There must be one.

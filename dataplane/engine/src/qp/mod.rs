@@ -44,6 +44,7 @@ use requester::Requester;
 use responder::Responder;
 use ring::Taker;
 use std::cell::RefCell;
+use std::mem::offset_of;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
@@ -131,6 +132,9 @@ pub struct Qp {
     pub(crate) resp: Responder,
     pub(crate) counters: Counters,
 }
+
+/// Bytes of the counters that most packets count in.
+const FIRST_COUNTERS: usize = 64;
 
 impl Path {
     /// Whether it is one of those that `which` names by VLAN, source GID and network.
@@ -229,6 +233,13 @@ impl Qp {
         self.resp.has_response() || requester::may_send(self)
     }
 
+    /// Asks for what packets and posts need of it, but for what lies behind pointers.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        const BEGIN: usize = offset_of!(Qp, attr) + offset_of!(QpAttr, access);
+        ring::fetch_from(&self.attr.access, offset_of!(Qp, counters) + FIRST_COUNTERS - BEGIN);
+    }
+
     /// A packet that [`admit`] let in.
     #[inline(always)]
     pub(crate) fn on_packet<M: Memory>(&mut self, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
@@ -281,7 +292,6 @@ impl Qp {
 mod tests {
     use super::*;
     use crate::counters::Counter;
-    use std::mem::offset_of;
 
     /// A line more is one more to come from memory for every turn of one among many QPs.
     #[test]

@@ -162,6 +162,12 @@ impl QpShared {
         self.state.store(state as u8, Ordering::Release);
     }
 
+    /// Asks for what a post of `count` sends needs, to be on its way from memory meanwhile.
+    #[inline]
+    pub fn fetch_sends(&self, count: u32) {
+        self.sq.ring.fetch_posting(count);
+    }
+
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
     /// already on its way.
     #[inline]

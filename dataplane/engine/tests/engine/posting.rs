@@ -109,6 +109,22 @@ fn requests_in_flight_occupy_their_places() {
     assert_eq!(one.shared.post_send(send(99)), Err(PostError::Full));
 }
 
+/// A QP that has found its queue empty does not look again before it hears the bell, and whoever posts then rings.
+#[test]
+fn a_queue_that_was_found_empty_is_looked_at_when_its_bell_was_heard() {
+    let mut one = One::in_state(QpType::Rc, QpState::Rts);
+    for wr_id in 0..3 {
+        one.engine.on_doorbell(0, QPN);
+        one.engine.poll_transmit(0, &mut Swallow);
+        assert_eq!(one.shared.post_send(send(wr_id)), Ok(true), "somebody has to tell");
+        one.engine.on_doorbell(0, QPN);
+        // Between the answer and the look.
+        assert_eq!(one.shared.post_send(send(10 + wr_id)), Ok(true));
+        one.engine.poll_transmit(0, &mut Swallow);
+        assert_eq!(one.shared.sq().waiting(), 0, "round {wr_id}");
+    }
+}
+
 #[test]
 fn a_queue_has_room_for_at_least_one() {
     let (sq, rq) = (SendQueue::new(0, 1, 0), RecvQueue::new(0, 1));

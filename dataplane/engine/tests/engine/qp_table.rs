@@ -89,6 +89,47 @@ fn what_was_posted_in_error_during_a_move_is_flushed_on_arrival() {
     assert_eq!(one.cq.poll().map(|cqe| cqe.wr_id), Some(9));
 }
 
+/// More of them than are taken to be in the cache: what is asked for ahead changes nothing.
+#[test]
+fn hundreds_of_qps_hear_their_bells_and_take_turns() {
+    const QPS: u32 = 300;
+    let config = EngineConfig { max_qps: QPS as usize, max_mrs: 1 };
+    let mut engine = Engine::new(config, NoMemory, Arc::new(EventQueue::new(4)));
+    let cq = Arc::new(CompletionQueue::new(1, 2 * QPS as usize, || {}));
+    let qps: Vec<_> = (1..=QPS)
+        .map(|qpn| {
+            let init = qp_init(Qpn::new(qpn), QpType::Uc, Arc::new(RecvQueue::new(1, 1)), &cq);
+            let shared = init.shared.clone();
+            engine.create_qp(init).unwrap();
+            for to in [QpState::Init, QpState::Rtr, QpState::Rts] {
+                let required = engine::qp::rule(QpType::Uc, shared.state(), to).unwrap().required;
+                let mask = required | engine::QpAttrMask::STATE;
+                engine.modify_qp(0, shared.qpn(), &engine::QpAttr { state: to, ..good() }, mask).unwrap();
+            }
+            shared
+        })
+        .collect();
+    assert!(engine.has_many_qps());
+    for round in 0..2 {
+        for qp in &qps {
+            for number in 0..2 {
+                let wr_id = u64::from(2 * qp.qpn().value() + number);
+                assert_eq!(qp.post_send(send(wr_id)), Ok(number == 0));
+            }
+        }
+        // Among them the bell of one that has gone.
+        let rung: Vec<Qpn> = qps.iter().map(|qp| qp.qpn()).chain([Qpn::new(QPS + 1)]).collect();
+        for some in rung.chunks(64) {
+            engine.on_doorbells(0, some);
+        }
+        engine.poll_transmit(0, &mut Swallow);
+        assert!(engine.is_idle() && engine.has_qp(Qpn::new(QPS)) && !engine.has_qp(Qpn::new(QPS + 1)));
+        let mut ids: Vec<u64> = std::iter::from_fn(|| cq.poll()).map(|cqe| cqe.wr_id).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(2..2 * u64::from(QPS) + 2), "round {round}: each once");
+    }
+}
+
 #[test]
 fn packets_for_nobody_are_counted() {
     let (mut engine, _) = engine(1);
