@@ -30,8 +30,8 @@ impl<'a> SendList<'a> {
         Ok(())
     }
 
-    /// Adds a request of one piece of memory, as [`push`](Self::push) does, but without a copy of it in between: for the same that
-    /// costs half as much where the kind of the operation is known.
+    /// Adds a request of one piece of memory, as [`push`](Self::push) does. It is written where it lies, without a copy in between, which
+    /// pays where the kind of the operation is known.
     #[inline(always)]
     pub fn push_piece(
         &mut self,
