@@ -13,8 +13,7 @@ use super::side::{Peer, inline_bytes, spoil};
 use crate::verbs::{Mr, Qp};
 use engine::queue::{PostError, SendList};
 use engine::wr::Remote;
-use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData};
-use ring::fetch;
+use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData, fetch};
 use std::sync::Arc;
 use wire::{LKey, RKey};
 

@@ -150,7 +150,7 @@ impl Qp {
     #[inline]
     pub fn fetch_sends(&self, count: u32) {
         self.shared.fetch_sends(count);
-        ::ring::fetch(&*self.inner);
+        engine::fetch(&*self.inner);
     }
 
     /// Posts a send request. From RTS on; before, the state is refused. Never blocks.

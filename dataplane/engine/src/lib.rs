@@ -50,6 +50,7 @@ pub use packet::{Gather, PacketSink, Payload, Piece, RxPacket, SinkError, TxPack
 pub use placement::{FlushLevel, Placement};
 pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
 pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue, XrcdId};
+pub use ring::fetch;
 pub use status::{Cqe, WcFlags, WcOpcode, WcStatus};
 pub use wr::{AddressHandle, RecvWr, SendFlags, SendOp, SendWr, Sge, WrData};
 

@@ -35,12 +35,14 @@ struct Held {
     tail: Cell<Option<Tail>>,
 }
 
-/// Up to three bytes of pad, and the iCRC.
-#[derive(Clone, Copy, Debug, Default)]
+/// Most bytes of pad.
+const PAD: usize = 3;
+
+/// Pad and iCRC, at the end of their room: mostly there is no pad, and four bytes are copied.
+#[derive(Clone, Copy, Debug)]
 struct Tail {
-    pad: [u8; 3],
-    pad_len: u8,
-    icrc: [u8; ICRC_LEN],
+    bytes: [u8; PAD + ICRC_LEN],
+    begin: usize,
 }
 
 impl Tail {
@@ -48,20 +50,19 @@ impl Tail {
     #[inline]
     fn new(bytes: &[u8]) -> Option<Tail> {
         let (pad, icrc) = bytes.split_last_chunk::<ICRC_LEN>()?;
-        let mut tail = Tail { pad: [0; 3], pad_len: pad.len() as u8, icrc: *icrc };
+        let begin = PAD.checked_sub(pad.len())?;
+        let mut bytes = [0; PAD + ICRC_LEN];
+        bytes[PAD..].copy_from_slice(icrc);
         if !pad.is_empty() {
-            tail.pad.get_mut(..pad.len())?.copy_from_slice(pad);
+            bytes[begin..PAD].copy_from_slice(pad);
         }
-        Some(tail)
+        Some(Tail { bytes, begin })
     }
 
     /// Whether the iCRC is right, given that of all before the tail.
     #[inline]
-    fn agrees(self, mut icrc: Icrc) -> bool {
-        if self.pad_len != 0 {
-            icrc.update(&self.pad[..usize::from(self.pad_len)]);
-        }
-        icrc.to_wire() == self.icrc
+    fn agrees(self, icrc: Icrc) -> bool {
+        icrc.is_right_with(&self.bytes[self.begin..])
     }
 }
 
