@@ -236,3 +236,28 @@ impl Memory for HostMemory {
 fn gone(_: OutOfRange) -> RegionGone {
     RegionGone
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wrong answer would not show elsewhere: the peer sends a copy, which arrives.
+    #[test]
+    fn a_tail_is_right_with_its_pad_and_wrong_by_any_byte() {
+        let before = Icrc::after(0x1234_5678);
+        let agrees = |bytes: &[u8]| Tail::new(bytes).is_some_and(|tail| tail.agrees(before));
+        for pad in 0..=PAD {
+            let mut bytes = vec![0xA5; pad];
+            let mut icrc = before;
+            icrc.update(&bytes);
+            bytes.extend(icrc.to_wire());
+            assert!(agrees(&bytes), "{pad} bytes of pad");
+            for at in 0..bytes.len() {
+                let mut wrong = bytes.clone();
+                wrong[at] ^= 1;
+                assert!(!agrees(&wrong), "{pad} bytes of pad, byte {at}");
+            }
+        }
+        assert!(!agrees(&[0; ICRC_LEN - 1]) && !agrees(&[0; PAD + ICRC_LEN + 1]), "no tail of a frame");
+    }
+}
