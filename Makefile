@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO := scripts/cargo.sh
 
-.PHONY: miri native conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants junk-flood setup-bench
+.PHONY: miri native pgo setup-pgo conform-rxe help setup setup-test setup-interop build demo demo-tap test interop check bench ci fuzz mutants junk-flood setup-bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,12 @@ build: setup ## release build: target/release/rockhopper and target/release/rock
 
 native: setup ## the same for this machine's processor alone: target/native/release
 	RUSTFLAGS="$$RUSTFLAGS -C target-cpu=native" $(CARGO) build --release -p rockhopper -p rockhopper-perf --target-dir target/native
+
+setup-pgo: ## install what a profile-guided build needs (llvm-profdata)
+	@scripts/setup.sh pgo
+
+pgo: setup-pgo ## the same, optimised by a profile of its own runs, for any processor: target/pgo/release (two builds and half a minute)
+	scripts/pgo.sh
 
 demo: build ## both ends in one process over net_ring: every operation verified, speed and latency
 	target/release/rockhopper demo
@@ -59,8 +65,8 @@ mutants: setup-test ## break the engine on purpose and see that the simulator or
 	scripts/mutants.sh
 
 SUITE ?=
-bench: build setup-bench ## measure limits, Rockhopper and its peers in one run: a report in target/suite (root for wires; SUITE="--only ring" narrows it)
-	target/release/rockhopper-perf suite --output target/suite $(SUITE)
+bench: pgo setup-bench ## measure limits, Rockhopper (profile-guided) and its peers in one run: a report in target/suite (root for wires; SUITE="--only ring" narrows it)
+	target/pgo/release/rockhopper-perf suite --output target/suite $(SUITE)
 
 junk-flood: build ## what a flood of junk leaves of good traffic, kind by kind
 	$(CARGO) run --release --quiet -p rockhopper-worker --example junk_flood

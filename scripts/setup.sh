@@ -3,12 +3,14 @@
 #
 #   setup.sh build    what the build needs
 #   setup.sh test     and what the tests need
+#   setup.sh pgo      what a profile-guided build needs besides
 #   setup.sh bench    what the suite of measurements compares with; what a distribution does not have is left out
 #   setup.sh interop  and a Linux guest with Soft-RoCE: some minutes for its kernel, the first time
 #
 # It installs packages and a Rust toolchain, nothing else: hugepages, drivers and network settings stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/lib/profdata.sh
 
 # libclang-dev brings the headers that bindgen needs; libdpdk-dev brings every driver.
 build_packages=(build-essential pkg-config libclang-dev libdpdk-dev)
@@ -107,6 +109,19 @@ install_nextest() {
         die "cargo-nextest could not be installed: its message is above; a prebuilt one on PATH does as well"
 }
 
+install_profdata() {
+    find_profdata >/dev/null && return
+    if command -v rustup >/dev/null && [[ "$(rustc_says --print sysroot)" == *toolchains* ]]; then
+        say "installing llvm-profdata with rustup"
+        rustup component add llvm-tools >&2 || say "rustup could not install llvm-tools; its message is above"
+    elif command -v apt-get >/dev/null; then
+        update_lists
+        install_packages "llvm-$(llvm_version)"
+    fi
+    find_profdata >/dev/null ||
+        die "a profile-guided build needs llvm-profdata of LLVM $(llvm_version): install it (rustup component add llvm-tools), then run this again"
+}
+
 case "${1:-}" in
 build)
     install_packages "${build_packages[@]}"
@@ -116,6 +131,10 @@ test)
     install_packages "${build_packages[@]}" "${test_packages[@]}"
     install_rust
     install_nextest
+    ;;
+pgo)
+    scripts/setup.sh build
+    install_profdata
     ;;
 bench)
     command -v apt-get >/dev/null || { say "no apt-get: the suite tells which programs it misses"; exit 0; }
@@ -140,7 +159,7 @@ interop)
     fi
     ;;
 *)
-    echo "usage: $0 build|test|bench|interop" >&2
+    echo "usage: $0 build|test|pgo|bench|interop" >&2
     exit 2
     ;;
 esac
