@@ -80,16 +80,17 @@ impl Bandwidth<'_> {
         if let Some(sender) = &self.sender {
             sender.expect(&taken);
         }
-        for cqe in taken.drain(..) {
+        for cqe in &taken {
             // An error does not tell what kind of request it was; then it ends the run whoever takes it.
             let is_receive = matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm);
             match (&mut self.sender, &mut self.receiver) {
-                (_, Some(receiver)) if is_receive => receiver.on_completion(&cqe)?,
-                (Some(sender), _) => sender.take(now, &cqe)?,
-                (None, Some(receiver)) => receiver.on_completion(&cqe)?,
+                (_, Some(receiver)) if is_receive => receiver.on_completion(cqe)?,
+                (Some(sender), _) => sender.take(now, cqe)?,
+                (None, Some(receiver)) => receiver.on_completion(cqe)?,
                 (None, None) => {}
             }
         }
+        taken.clear();
         self.taken = taken;
         if let Some(sender) = &mut self.sender {
             sender.fill_due()?;

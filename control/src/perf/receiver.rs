@@ -10,6 +10,7 @@ use super::protocol::{Faults, Received};
 use super::sender::{failed, tag, untag};
 use crate::verbs::{Mr, Qp};
 use arrayvec::ArrayVec;
+use engine::queue::{PostError, RecvList};
 use engine::{Cqe, RecvWr, Sge};
 
 /// One QP's arrivals.
@@ -101,7 +102,7 @@ impl Receiver {
         for run in self.free.chunk_by(|(one, _), (next, _)| one == next) {
             let index = run[0].0;
             let posted = self.inflows[index].qp.post_recv_list(|list| {
-                run.iter().try_for_each(|&(index, slot)| list.push(&self.receive(index, slot)))
+                run.iter().try_for_each(|&(index, slot)| self.post(list, index, slot))
             });
             posted.and_then(|all| all).map_err(|why| RunError::Post { qp: index, why })?;
         }
@@ -124,14 +125,14 @@ impl Receiver {
     }
 
     #[inline]
-    fn receive(&self, index: usize, slot: u64) -> RecvWr {
-        let mut sges = ArrayVec::new();
-        if self.lands {
-            let addr = self.target.addr() + self.layout.target_offset(index, slot);
-            let len = self.size + self.layout.target_skip;
-            sges.push(Sge { addr, len, lkey: self.target.lkey() });
+    fn post(&self, list: &mut RecvList<'_>, index: usize, slot: u64) -> Result<(), PostError> {
+        let wr_id = tag(index, slot);
+        if !self.lands {
+            return list.push(&RecvWr { wr_id, sges: ArrayVec::new() });
         }
-        RecvWr { wr_id: tag(index, slot), sges }
+        let addr = self.target.addr() + self.layout.target_offset(index, slot);
+        let len = self.size + self.layout.target_skip;
+        list.push_piece(wr_id, Sge { addr, len, lkey: self.target.lkey() })
     }
 
     /// Compares a message with what was sent.

@@ -390,7 +390,7 @@ impl MrTable {
     /// A local access: send data (no right needed), receive and result buffers (`LOCAL_WRITE`). A window has no local key.
     // What it gives stays in registers where it is inlined; through memory it would be written in words and copied in pieces that are
     // larger, and such a copy waits until the words have reached the cache.
-    #[inline]
+    #[inline(always)]
     pub fn local(&self, lkey: LKey, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let key = lkey.value();
         self.find(key).ok_or(KeyFault::Unknown)?.check(key, pd, addr, len, need)

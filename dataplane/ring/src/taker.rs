@@ -67,6 +67,34 @@ impl<T> Taker<T> {
         Some(unsafe { &mut *place.0.get() })
     }
 
+    /// The oldest item that was not taken, which it stays: to be read where it lies, and [passed](Self::pass) when nothing more is
+    /// needed of it.
+    #[inline(always)]
+    pub fn peek(&mut self) -> Option<&T> {
+        if self.taken == self.posted {
+            self.posted = self.look();
+            if self.taken == self.posted {
+                return None;
+            }
+        }
+        // SAFETY: as for `take`; the item is only read, and the reference ends before the next call on this taker.
+        Some(unsafe { &*place_of(&self.places, self.taken).0.get() })
+    }
+
+    /// Takes the item that was [looked at](Self::peek) and releases it at once.
+    ///
+    /// # Panics
+    /// When there is none, or others are held, whose places are not to be given back.
+    #[inline(always)]
+    pub fn pass(&mut self) {
+        assert!(self.has_seen() && self.held() == 0, "no item can be passed");
+        self.taken = self.taken.wrapping_add(1);
+        self.released = self.taken;
+        self.ring.taker.0.taken.store(self.taken, Ordering::Relaxed);
+        // Release: as in `release`.
+        self.ring.taker.0.released.store(self.released, Ordering::Release);
+    }
+
     /// The number of the next item to be taken: items are counted modulo 2^32.
     #[inline]
     pub fn taken(&self) -> u32 {

@@ -103,6 +103,40 @@ fn no_more_is_released_than_was_taken() {
 }
 
 #[test]
+fn what_is_looked_at_stays_until_it_is_passed() {
+    let (ring, mut taker) = ring(2);
+    assert_eq!(taker.peek(), None);
+    for round in 0..5 {
+        post(&ring, 2 * round);
+        post(&ring, 2 * round + 1);
+        assert_eq!((taker.peek().copied(), taker.peek().copied()), (Some(2 * round), Some(2 * round)));
+        assert_eq!((ring.waiting(), ring.outstanding(), taker.held()), (2, 2, 0));
+        assert_eq!(post(&ring, 99), None, "its place is not free");
+        taker.pass();
+        assert_eq!((ring.waiting(), ring.outstanding(), taker.held()), (1, 1, 0));
+        assert_eq!(taker.take().copied(), Some(2 * round + 1));
+        taker.release(1);
+        assert_eq!(taker.peek(), None);
+    }
+}
+
+#[test]
+#[should_panic(expected = "no item can be passed")]
+fn nothing_is_passed_while_something_is_held() {
+    let (ring, mut taker) = ring(2);
+    post(&ring, 1);
+    post(&ring, 2);
+    taker.take();
+    taker.pass();
+}
+
+#[test]
+#[should_panic(expected = "no item can be passed")]
+fn nothing_is_passed_where_nothing_is() {
+    ring(2).1.pass();
+}
+
+#[test]
 fn a_held_item_is_found_by_its_number_where_it_lies() {
     let (ring, mut taker) = ring(2);
     for round in 0..3 {

@@ -26,21 +26,27 @@ impl Qp {
     /// together, when it ends, and only then it is seen whether there is room.
     pub(crate) fn push_recv_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::RespCqeError, Counter::RespCqeFlushError);
-        let pushed = match self.qp_type {
-            QpType::XrcTgt => {
-                let srqn = self.resp.srqn;
-                // With the SRQ its receives went, and who would hear of them.
-                let cq = ctx.srqs.get(srqn.value()).and_then(|srq| srq.completions());
-                cq.is_none_or(|cq| push(ctx, cq, Cqe { srqn: Some(srqn), ..cqe }))
-            }
-            _ => push(ctx, &self.recv_cq, cqe),
-        };
-        if !pushed {
+        if self.qp_type != QpType::XrcTgt {
+            return self.push_received(ctx, cqe);
+        }
+        let srqn = self.resp.srqn;
+        // With the SRQ its receives went, and who would hear of them.
+        let cq = ctx.srqs.get(srqn.value()).and_then(|srq| srq.completions());
+        if !cq.is_none_or(|cq| push(ctx, cq, Cqe { srqn: Some(srqn), ..cqe })) {
+            self.on_cq_full(ctx);
+        }
+    }
+
+    /// The same for a receive that was filled, of a QP that is no XRC target.
+    #[inline(always)]
+    pub(crate) fn push_received<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
+        if !push(ctx, &self.recv_cq, cqe) {
             self.on_cq_full(ctx);
         }
     }
 
     /// A completion of it found no room.
+    #[cold]
     pub(crate) fn on_cq_full<M: Memory>(&mut self, ctx: &Ctx<'_, M>) {
         self.counters.count(Counter::CqOverflow);
         // Does nothing when the completion that did not fit was itself part of a flush.
@@ -75,7 +81,7 @@ fn count_status(qp: &mut Qp, status: WcStatus, error: Counter, flush: Counter) {
 }
 
 /// False when there is no room. It may turn out later that there is none ([`Staged`](crate::queue::Staged)).
-#[inline]
+#[inline(always)]
 fn push<M>(ctx: &Ctx<'_, M>, cq: &Arc<CompletionQueue>, cqe: Cqe) -> bool {
     ctx.staged.borrow_mut().add(cq, cqe, ctx.events)
 }

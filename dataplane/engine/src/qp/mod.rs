@@ -38,8 +38,7 @@ use crate::memory::Memory;
 use crate::mr::{KeyUser, MrTable, PdId};
 use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
-use crate::queue::{CompletionQueue, QpShared, RecvQueue, Staged};
-use crate::wr::RecvWr;
+use crate::queue::{CompletionQueue, QpShared, RecvQueue, RecvWqe, Staged};
 use requester::Requester;
 use responder::Responder;
 use ring::Taker;
@@ -112,7 +111,7 @@ pub struct Qp {
     pub(crate) shared: Arc<QpShared>,
     pub(crate) recv_cq: Arc<CompletionQueue>,
     /// Where its receives come from, unless that is an SRQ.
-    pub(crate) rq: Option<Taker<RecvWr>>,
+    pub(crate) rq: Option<Taker<RecvWqe>>,
     pub(crate) attr: QpAttr,
     pub(crate) state: QpState,
     pub(crate) qp_type: QpType,

@@ -11,6 +11,7 @@ mod duplicate;
 mod execute;
 mod length;
 mod operation;
+mod plain;
 mod rc;
 mod receive;
 mod refuse;

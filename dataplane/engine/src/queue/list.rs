@@ -1,6 +1,6 @@
 //! Lists of requests that are posted together: what threads have to agree on for a post is agreed on once.
 
-use super::receive;
+use super::recv_wqe::RecvWqe;
 use super::wqe::Wqe;
 use super::{PostError, QpShared};
 use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, Sge};
@@ -59,23 +59,29 @@ impl<'a> SendList<'a> {
 #[must_use = "nothing is posted before it is told so"]
 pub struct RecvList<'a> {
     qp: &'a QpShared,
-    posting: Posting<'a, RecvWr>,
+    posting: Posting<'a, RecvWqe>,
     is_empty: bool,
 }
 
 impl<'a> RecvList<'a> {
-    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, RecvWr>) -> Self {
+    pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, RecvWqe>) -> Self {
         RecvList { qp, posting, is_empty: true }
     }
 
     /// Adds a receive. One that is refused is not in the list; those before it are.
     #[inline]
     pub fn push(&mut self, wr: &RecvWr) -> Result<(), PostError> {
-        let (got, max) = (wr.sges.len(), self.qp.rq().max_sge());
-        if got > max {
-            return Err(PostError::TooManySges { got, max });
-        }
-        receive::fill(self.posting.place().ok_or(PostError::Full)?, wr);
+        self.qp.rq().check(wr.sges.len())?;
+        self.posting.place().ok_or(PostError::Full)?.fill(wr.wr_id, &wr.sges);
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Adds a receive of one piece of memory, as [`push`](Self::push) does. It is written where it lies, without a copy in between.
+    #[inline(always)]
+    pub fn push_piece(&mut self, wr_id: u64, piece: Sge) -> Result<(), PostError> {
+        self.qp.rq().check(1)?;
+        self.posting.place().ok_or(PostError::Full)?.fill_piece(wr_id, piece);
         self.is_empty = false;
         Ok(())
     }

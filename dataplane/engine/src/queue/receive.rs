@@ -4,11 +4,11 @@
 //! through a queue that moves them.
 
 use super::level::Level;
+use super::recv_wqe::{RecvWqe, room_bytes};
 use super::{CompletionQueue, PostError};
 use crate::event::{EventKind, EventQueue, EventSource};
 use crate::mr::PdId;
 use crate::wr::RecvWr;
-use arrayvec::ArrayVec;
 use crossbeam_queue::ArrayQueue;
 use ring::{Posting, Ring, Taker};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct RecvQueue {
 #[derive(Debug)]
 enum Receives {
     /// One QP's. The ring's bell is always rung, but in ERROR: see [`RecvQueue::await_flush`].
-    Own(Arc<Ring<RecvWr>>),
+    Own(Arc<Ring<RecvWqe>>),
     /// Those of many, or of nobody.
     Common(Box<ArrayQueue<RecvWr>>),
 }
@@ -94,7 +94,7 @@ impl RecvQueue {
     fn of(owner: Owner, depth: u32, max_sge: usize) -> Self {
         let posted = match owner {
             Owner::Qp => {
-                let ring = Ring::new(depth, || RecvWr { wr_id: 0, sges: ArrayVec::new() });
+                let ring = Ring::new(depth, || RecvWqe::empty(max_sge));
                 ring.ring();
                 Receives::Own(Arc::new(ring))
             }
@@ -103,10 +103,10 @@ impl RecvQueue {
         RecvQueue { posted, max_sge, owner }
     }
 
-    /// Bytes of the ring of receives, where it is one QP's own.
+    /// Bytes of the ring of receives and of what each of its places has apart, where it is one QP's own.
     pub(super) fn ring_bytes(&self) -> usize {
         match &self.posted {
-            Receives::Own(ring) => ring.bytes(),
+            Receives::Own(ring) => ring.bytes() + ring.places() * room_bytes(self.max_sge),
             Receives::Common(_) => 0,
         }
     }
@@ -199,7 +199,7 @@ impl RecvQueue {
     }
 
     /// The engine's side of a QP's own queue; `None` while there is one already, and of any other queue.
-    pub fn taker(&self) -> Option<Taker<RecvWr>> {
+    pub fn taker(&self) -> Option<Taker<RecvWqe>> {
         match &self.posted {
             Receives::Own(ring) => Taker::new(ring),
             Receives::Common(_) => None,
@@ -224,11 +224,15 @@ impl RecvQueue {
     /// [`post`](Self::post); true when the QP is in ERROR, so that somebody has to flush the receive.
     #[inline]
     pub(crate) fn put(&self, wr: &RecvWr) -> Result<bool, PostError> {
-        let (got, max) = (wr.sges.len(), self.max_sge);
-        if got > max {
-            return Err(PostError::TooManySges { got, max });
-        }
+        self.check(wr.sges.len())?;
         self.push(wr).ok_or(PostError::Full)
+    }
+
+    /// Whether a receive may have so many SGEs.
+    #[inline]
+    pub(super) fn check(&self, got: usize) -> Result<(), PostError> {
+        let max = self.max_sge;
+        if got > max { Err(PostError::TooManySges { got, max }) } else { Ok(()) }
     }
 
     /// Adds a receive; `None` when the queue is full, and true when somebody has to flush it.
@@ -237,7 +241,7 @@ impl RecvQueue {
         match &self.posted {
             Receives::Own(ring) => {
                 let mut posting = ring.post();
-                fill(posting.place()?, wr);
+                posting.place()?.fill(wr.wr_id, &wr.sges);
                 Some(posting.publish())
             }
             Receives::Common(queue) => {
@@ -252,7 +256,7 @@ impl RecvQueue {
     }
 
     /// A turn at a QP's own queue; `None` of any other.
-    pub(super) fn turn(&self) -> Option<Posting<'_, RecvWr>> {
+    pub(super) fn turn(&self) -> Option<Posting<'_, RecvWqe>> {
         match &self.posted {
             Receives::Own(ring) => Some(ring.post()),
             Receives::Common(_) => None,
@@ -285,12 +289,4 @@ impl RecvQueue {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// Writes a receive into a place: what there is, and no more of its room.
-#[inline]
-pub(super) fn fill(place: &mut RecvWr, wr: &RecvWr) {
-    place.wr_id = wr.wr_id;
-    place.sges.clear();
-    place.sges.extend(wr.sges.iter().copied());
 }

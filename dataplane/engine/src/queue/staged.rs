@@ -19,6 +19,8 @@ const QUEUES: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     batches: [Batch; QUEUES],
+    /// The batch that was added to last: most come for the same queue as the one before.
+    latest: usize,
     /// The batch that gives way to another queue next.
     oldest: usize,
     /// All that wait.
@@ -43,12 +45,26 @@ impl Batch {
 
 impl Staged {
     /// Adds a completion. False when its queue is known to have no room for it.
-    #[inline]
+    // Always inlined, so that a completion is put together where it lies: a copy of what was written in pieces waits for them.
+    #[inline(always)]
     pub fn add(&mut self, queue: &Arc<CompletionQueue>, cqe: Cqe, events: &EventQueue) -> bool {
+        let batch = &mut self.batches[self.latest];
+        if !batch.is_for(queue) || batch.cqes.is_full() || !self.refused.is_empty() {
+            return self.add_elsewhere(queue, cqe, events);
+        }
+        batch.cqes.push(cqe);
+        self.waiting += 1;
+        true
+    }
+
+    /// The same where the batch that was added to last is another's, or has no room, or somebody has to hear of a full queue first.
+    #[inline(never)]
+    fn add_elsewhere(&mut self, queue: &Arc<CompletionQueue>, cqe: Cqe, events: &EventQueue) -> bool {
         let at = match self.batches.iter().position(|batch| batch.is_for(queue)) {
             Some(at) => at,
             None => self.begin(queue, events),
         };
+        self.latest = at;
         if self.batches[at].cqes.is_full() {
             self.flush_batch(at, events);
         }

@@ -222,6 +222,24 @@ fn a_piece_is_checked_as_any_request() {
 }
 
 #[test]
+fn a_receive_of_one_piece_is_checked_as_any_receive() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let mut list = one.shared.recv_list().expect("RTS takes receives");
+    while list.push_piece(1, SGE).is_ok() {}
+    assert_eq!(list.push_piece(1, SGE), Err(PostError::Full));
+    assert!(!list.post(), "nobody need be told of receives");
+    assert_eq!(one.shared.rq().len(), one.shared.rq().depth() as usize);
+
+    let mut bare = One::with_rq(QpType::Rc, Arc::new(RecvQueue::new(4, 0)));
+    bare.raise_to(QpState::Init);
+    let mut list = bare.shared.recv_list().expect("INIT takes receives");
+    assert_eq!(list.push_piece(1, SGE), Err(PostError::TooManySges { got: 1, max: 0 }));
+    assert!(list.push(&RecvWr { wr_id: 2, sges: ArrayVec::new() }).is_ok(), "it has none");
+    list.post();
+    assert_eq!(bare.shared.rq().len(), 1);
+}
+
+#[test]
 fn a_list_that_is_dropped_or_empty_posts_nothing() {
     let one = One::in_state(QpType::Rc, QpState::Rts);
     let mut list = one.shared.send_list().expect("RTS takes sends");

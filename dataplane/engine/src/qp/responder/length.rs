@@ -8,7 +8,7 @@ use crate::packet::RxPacket;
 use crate::placement::FlushLevel;
 use crate::qp::load::ATOMIC_LEN;
 use crate::qp::{Qp, other_mtu};
-use wire::{AtomicEth, Bth, Mtu, Operation, Reth};
+use wire::{AtomicEth, Bth, Frame, Mtu, Operation, Reth};
 
 #[inline(always)]
 pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>, operation: Operation) -> Result<(), Fault> {
@@ -29,14 +29,18 @@ pub(super) fn check(qp: &mut Qp, packet: &RxPacket<'_>, operation: Operation) ->
 /// asks for.
 #[inline(always)]
 pub(super) fn of_packet(qp: &mut Qp, packet: &RxPacket<'_>, mtu: Mtu) -> Result<(), Fault> {
-    let frame = packet.frame;
-    let len = frame.payload_len();
-    let right = frame.info.allows_payload(len as u32, mtu) && frame.bth().pad_count == Bth::pad_for(len);
-    if right {
+    if is_right(packet.frame, mtu) {
         return Ok(());
     }
     other_mtu::count(qp, packet, mtu);
     Err(Fault::PacketLength)
+}
+
+/// What [`of_packet`] asks for.
+#[inline(always)]
+pub(super) fn is_right(frame: &Frame, mtu: Mtu) -> bool {
+    let len = frame.payload_len();
+    frame.info.allows_payload(len as u32, mtu) && frame.bth().pad_count == Bth::pad_for(len)
 }
 
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! RC: every request is executed once, in PSN order, and answered.
 
 use super::sequence::Place;
-use super::{duplicate, execute, length, operation, refuse, resources, sequence, xrc};
+use super::{duplicate, execute, length, operation, plain, refuse, resources, sequence, xrc};
 use crate::counters::DropReason;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -33,6 +33,7 @@ pub(super) fn on_request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPa
 fn request<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), Fault> {
     match packet.frame.info.base() {
         Operation::Write => stages(qp, ctx, packet, Operation::Write),
+        Operation::Send if plain::send(qp, ctx, packet) => Ok(()),
         Operation::Send => stages(qp, ctx, packet, Operation::Send),
         other => stages(qp, ctx, packet, other),
     }

@@ -8,8 +8,8 @@ use crate::memory::{Memory, PlaceError, Span};
 use crate::mr::{KeyFault, MrTable, PdId};
 use crate::packet::{Payload, Piece};
 use crate::qp::Ctx;
-use crate::queue::RecvQueue;
-use crate::wr::{RecvWr, Sge};
+use crate::queue::{RecvQueue, RecvWqe};
+use crate::wr::Sge;
 use arrayvec::ArrayVec;
 use ring::Taker;
 
@@ -31,12 +31,18 @@ pub(super) struct Receive {
 }
 
 impl Receive {
+    /// None was taken that waits for the rest of a message, or for another.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.wr_id.is_none()
+    }
+
     /// Takes the oldest receive of the QP's own, or the one that a broken message has left (UC, UD), at its beginning.
-    pub fn take(&mut self, queue: &mut Taker<RecvWr>, keys: &MrTable, pd: PdId) -> Result<(), Fault> {
+    pub fn take(&mut self, queue: &mut Taker<RecvWqe>, keys: &MrTable, pd: PdId) -> Result<(), Fault> {
         if self.wr_id.is_none() {
             let wr = queue.take().ok_or(Fault::NoReceive)?;
             self.wr_id = Some(wr.wr_id);
-            self.usable = self.resolve(&wr.sges, keys, pd).is_ok();
+            self.usable = self.resolve(wr.sges(), keys, pd).is_ok();
             queue.release(1);
         }
         self.rewind();

@@ -14,6 +14,7 @@ mod held;
 mod help;
 mod order;
 mod path_mtu;
+mod plain;
 mod read;
 mod send;
 mod sequence;

@@ -1,0 +1,51 @@
+//! The plain SEND, as most small messages are: one packet of RC in one piece, into a receive of the QP's own that is one piece of memory
+//! and is taken for it.
+//!
+//! The stages of `rc.rs` ask for all that it asks for. It goes through them as soon as anything is not so, and nothing has changed by then:
+//! what is wrong with a packet they tell, here it is only not taken.
+
+use super::{execute, length, sequence};
+use crate::access::Access;
+use crate::counters::Counter;
+use crate::memory::Memory;
+use crate::packet::RxPacket;
+use crate::qp::{Ctx, Qp};
+use crate::status::{Cqe, WcOpcode, WcStatus};
+use wire::{Opcode, Operation, Position, Service};
+
+const SEND_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Send, Position::Only);
+
+/// Executes, completes and acknowledges a SEND whose turn it is, if it is plain; whether it was.
+#[inline(always)]
+pub(super) fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> bool {
+    let Some((wr_id, byte_len)) = place(qp, ctx, packet) else { return false };
+    qp.counters.count(Counter::RxSendRequests);
+    execute::advance(qp, packet, 1);
+    let cqe = Cqe {
+        byte_len,
+        solicited: packet.frame.bth().solicited,
+        ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qp.qpn)
+    };
+    ctx.memory.publish();
+    qp.push_received(ctx, cqe);
+    execute::acknowledge(qp, packet);
+    true
+}
+
+/// Fills and releases the oldest receive: its `wr_id`, and bytes.
+#[inline(always)]
+fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Option<(u64, u32)> {
+    let Qp { rq, resp, attr, pd, .. } = qp;
+    let is_usual = Some(packet.frame.info.opcode) == SEND_ONLY
+        && resp.receive.is_free()
+        && sequence::opcode(resp, packet).is_ok()
+        && length::is_right(packet.frame, attr.path_mtu);
+    let bytes = packet.payload.only_slice().filter(|_| is_usual)?;
+    let own = rq.as_mut()?;
+    let wqe = own.peek()?;
+    let (wr_id, piece, len) = (wqe.wr_id, wqe.piece()?, bytes.len() as u32);
+    let all = ctx.keys.local(piece.lkey, *pd, piece.addr, piece.len, Access::LOCAL_WRITE).ok()?;
+    ctx.memory.write(all.slice(0, len)?, bytes).ok()?;
+    own.pass();
+    Some((wr_id, len))
+}
