@@ -43,6 +43,15 @@ pub enum AddQpError {
     Exists(Qpn),
 }
 
+/// Where a QP lives in its engine. Another one may come to live there: whoever goes by it says whose place it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QpPlace(u32);
+
+impl QpPlace {
+    /// No QP's.
+    pub const NOWHERE: QpPlace = QpPlace(u32::MAX);
+}
+
 /// The transport engine of one worker.
 #[derive(Debug)]
 pub struct Engine<M> {
@@ -253,17 +262,21 @@ impl<M: Memory> Engine<M> {
         self.qps.iter().filter_map(|qp| qp.as_deref())
     }
 
-    /// Whether a QP lives here: the first pass over a burst asks, and the second finds it in the cache.
+    /// Whether a QP lives here.
     pub fn has_qp(&self, qpn: Qpn) -> bool {
-        match self.find(qpn) {
-            Some(qp) => {
-                if self.has_many_qps() {
-                    qp.fetch();
-                }
-                true
-            }
-            None => false,
+        self.slot_of(qpn).is_some()
+    }
+
+    /// Where a QP lives, if it does here: the first pass over a burst asks, and the second finds it there, and in the cache.
+    #[inline]
+    pub fn place_of(&self, qpn: Qpn) -> Option<QpPlace> {
+        let slot = self.slot_of(qpn)?;
+        if self.has_many_qps()
+            && let Some(qp) = self.qps[slot as usize].as_deref()
+        {
+            qp.fetch();
         }
+        Some(QpPlace(slot))
     }
 
     /// There are so many QPs that one of them is not in the cache when its turn comes. Then it is worth asking for ahead.
@@ -272,10 +285,10 @@ impl<M: Memory> Engine<M> {
         self.qps.len() > MANY_QPS
     }
 
-    /// Asks for what a response completes, of a QP that was asked for before ([`has_qp`](Self::has_qp)).
+    /// Asks for what a response completes, of a QP that was asked for before ([`place_of`](Self::place_of)).
     #[inline]
-    pub fn fetch_requests(&self, qpn: Qpn) {
-        if let Some(qp) = self.find(qpn) {
+    pub fn fetch_requests(&self, place: QpPlace) {
+        if let Some(Some(qp)) = self.qps.get(place.0 as usize) {
             qp.req.flight.fetch_oldest();
         }
     }
@@ -288,12 +301,23 @@ impl<M: Memory> Engine<M> {
 
     /// The same for a packet of a burst, whose completions are told together when [`end_burst`](Self::end_burst) is called; and for a QP
     /// of which the packet does not speak: a member of the multicast group that it is for.
+    #[inline(never)]
     pub fn deliver(&mut self, now: Nanos, qpn: Qpn, packet: &RxPacket<'_>) {
-        let Some(slot) = self.slot_of(qpn) else {
-            return self.counters.drop_packet(DropReason::UnknownQp);
-        };
+        match self.slot_of(qpn) {
+            Some(slot) => self.deliver_at(now, QpPlace(slot), qpn, packet),
+            None => self.counters.drop_packet(DropReason::UnknownQp),
+        }
+    }
+
+    /// The same where the QP was found at `place`. If it is not there any more, it is looked up again. Always inlined, for who takes most
+    /// packets.
+    #[inline(always)]
+    pub fn deliver_at(&mut self, now: Nanos, QpPlace(slot): QpPlace, qpn: Qpn, packet: &RxPacket<'_>) {
         let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
-        let Some(qp) = qps[slot as usize].as_deref_mut() else { return };
+        let there = qps.get_mut(slot as usize).and_then(|qp| qp.as_deref_mut());
+        let Some(qp) = there.filter(|qp| qp.qpn == qpn) else {
+            return self.deliver(now, qpn, packet);
+        };
         let ctx = Ctx { now, memory, keys, srqs, events, staged };
         if let Err(reason) = admit(qp, &ctx, packet) {
             return qp.counters.drop_packet(reason);

@@ -41,7 +41,7 @@ pub mod wr;
 
 pub use access::Access;
 pub use counters::{Counter, Counters, DropReason};
-pub use engine::{Engine, EngineConfig};
+pub use engine::{Engine, EngineConfig, QpPlace};
 pub use event::{AsyncEvent, EventKind, EventQueue};
 pub use memory::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 pub use mr::{KeyFault, KeyUser, MemoryRegion, MrTable, PdId};

@@ -218,7 +218,9 @@ impl End {
             assert!(icrc.is_right());
             let begin = frame.payload_offset();
             let payload = Payload::contiguous(&bytes[begin..begin + frame.payload_len()]);
-            other.engine.deliver(0, frame.bth().dest_qpn, &RxPacket { frame, head: bytes, payload });
+            let qpn = frame.bth().dest_qpn;
+            let place = other.engine.place_of(qpn).expect("it lives there");
+            other.engine.deliver_at(0, place, qpn, &RxPacket { frame, head: bytes, payload });
         }
         other.engine.end_burst(0);
         self.line.used = 0;

@@ -12,7 +12,7 @@ use crate::mad::is_for_gsi;
 use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
-use engine::{Nanos, Payload, RxPacket};
+use engine::{Nanos, Payload, QpPlace, RxPacket};
 use wire::{Frame, FrameError, HEAD_LEN, Icrc, Qpn, Vlan};
 
 /// Frames of one receive burst.
@@ -42,8 +42,8 @@ pub(crate) enum Origin {
 enum Fate {
     /// Discarded, and counted.
     Dropped,
-    /// For the engine here (which counts QPs it does not know).
-    Local,
+    /// For the engine here (which counts QPs it does not know), and where its QP is.
+    Local(QpPlace),
     /// The same for a frame whose payload is lent, and stays where it is until it is placed.
     Lent,
     /// For the members of a group.
@@ -138,24 +138,38 @@ impl Lane {
     fn find_qps(&self, received: &mut Received, begin: usize) {
         let Received { fates, frames, .. } = received;
         for (fate, frame) in fates.iter_mut().zip(frames.iter()).skip(begin) {
-            if let (Fate::Local, Some(frame)) = (*fate, frame)
-                && !self.is_local(frame)
-            {
-                *fate = Fate::Away;
+            if let (Fate::Local(_), Some(frame)) = (*fate, frame) {
+                *fate = self.place_of(frame).map_or(Fate::Away, Fate::Local);
             }
         }
         if self.engine.has_many_qps() {
-            let responses =
-                frames[begin..fates.len()].iter().flatten().filter(|frame| frame.info.is_response());
-            responses.for_each(|frame| self.engine.fetch_requests(frame.bth().dest_qpn));
+            for (fate, frame) in fates.iter().zip(frames.iter()).skip(begin) {
+                if let (Fate::Local(place), Some(frame)) = (*fate, frame)
+                    && frame.info.is_response()
+                {
+                    self.engine.fetch_requests(place);
+                }
+            }
         }
     }
 
-    /// A frame that is all there. Whether its QP is here, is [looked up](Self::find_qps) later.
+    /// A frame that is all there.
     #[inline(always)]
     fn whole_fate(&mut self, mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
-        let mut scratch = [0; HEAD_LEN];
-        let head = head(mbuf, &mut scratch);
+        match only_segment(mbuf) {
+            Some(bytes) => self.fate_by(bytes, mbuf, place, origin),
+            None => self.segmented_fate(mbuf, place, origin),
+        }
+    }
+
+    #[inline(never)]
+    fn segmented_fate(&mut self, mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
+        self.fate_by(head(mbuf, &mut [0; HEAD_LEN]), mbuf, place, origin)
+    }
+
+    /// A frame by its beginning. Whether its QP is here, is [looked up](Self::find_qps) later.
+    #[inline(always)]
+    fn fate_by(&mut self, head: &[u8], mbuf: &Mbuf, place: &mut Option<Frame>, origin: Origin) -> Fate {
         if origin == Origin::Wire
             && mbuf.stripped_vlan().is_none()
             && let Some(icrc) = self.flows.parse(head, mbuf.pkt_len(), place)
@@ -181,7 +195,7 @@ impl Lane {
             return self.bad(reason);
         }
         let fate = self.fate(frame, origin);
-        if origin == Origin::Wire && matches!(fate, Fate::Local | Fate::Mad) {
+        if origin == Origin::Wire && matches!(fate, Fate::Local(_) | Fate::Mad) {
             self.flows.note(frame, head);
         }
         fate
@@ -208,7 +222,9 @@ impl Lane {
         let fate = if is_known { whose(frame) } else { self.fate(frame, Origin::Wire) };
         match (fate, parts) {
             (Fate::Dropped, _) => fate,
-            (Fate::Local, Some(parts)) if self.is_local(frame) && lend::can_stay(&parts, frame) => {
+            (Fate::Local(_), Some(parts))
+                if self.place_of(frame).is_some() && lend::can_stay(&parts, frame) =>
+            {
                 if !is_known {
                     self.flows.note(frame, head);
                 }
@@ -263,11 +279,13 @@ impl Lane {
         Ok(())
     }
 
-    /// A QP that lives nowhere is the engine's to count; one that is awaited has frames waiting before this one.
+    /// Where a frame's QP is, if it is here. One that lives nowhere is the engine's to count; one that is awaited has frames waiting before
+    /// this one.
     #[inline]
-    fn is_local(&self, frame: &Frame) -> bool {
+    fn place_of(&self, frame: &Frame) -> Option<QpPlace> {
         let qpn = frame.bth().dest_qpn;
-        self.engine.has_qp(qpn) || self.link.home(qpn).is_none()
+        let nowhere = || self.link.home(qpn).is_none().then_some(QpPlace::NOWHERE);
+        self.engine.place_of(qpn).or_else(nowhere)
     }
 
     /// Second pass: what is ours goes to the engine, in order. True when a frame is for somebody else.
@@ -276,7 +294,7 @@ impl Lane {
         let mut leaving = false;
         for ((mbuf, fate), frame) in burst.as_slice().iter().zip(fates).zip(frames).skip(begin) {
             match (fate, frame) {
-                (Fate::Local, Some(frame)) => self.execute(now, mbuf, frame),
+                (Fate::Local(place), Some(frame)) => self.execute_at(now, mbuf, frame, *place),
                 (Fate::Lent, Some(frame)) => self.execute_lent(now, mbuf, frame),
                 (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
                 (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
@@ -300,21 +318,31 @@ impl Lane {
         }
     }
 
-    /// Lookup, admission, responder or completer, copy: the engine's.
+    /// Admission, responder or completer, copy: the engine's. Where the QP is, was looked up.
     #[inline]
+    fn execute_at(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame, place: QpPlace) {
+        match only_segment(mbuf) {
+            Some(head) => {
+                let packet = RxPacket { frame, head, payload: payload(head, frame) };
+                self.engine.deliver_at(now, place, frame.bth().dest_qpn, &packet);
+            }
+            None => self.execute(now, mbuf, frame),
+        }
+    }
+
+    /// The same with the lookup.
     pub(crate) fn execute(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
         self.execute_for(now, mbuf, frame, frame.bth().dest_qpn);
     }
 
     /// [`execute`](Self::execute) for a QP of which the frame does not speak: a member of its group.
-    #[inline]
     pub(crate) fn execute_for(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame, qpn: Qpn) {
+        if let Some(head) = only_segment(mbuf) {
+            return self.engine.deliver(now, qpn, &RxPacket { frame, head, payload: payload(head, frame) });
+        }
         let mut scratch = [0; HEAD_LEN];
         let head = head(mbuf, &mut scratch);
         let (begin, len) = (frame.payload_offset(), frame.payload_len());
-        if mbuf.nb_segs() == 1 {
-            return self.execute_bytes(now, mbuf.data(), frame, qpn);
-        }
         let mut pieces = ArrayVec::<&[u8], MAX_SEGMENTS>::new();
         if !gather(mbuf, begin, len, &mut pieces) {
             return self.counters.count_drop(Drop::TooManySegments);
@@ -324,21 +352,24 @@ impl Lane {
     }
 }
 
-impl Lane {
-    /// A frame in one piece.
-    #[inline]
-    fn execute_bytes(&mut self, now: Nanos, bytes: &[u8], frame: &Frame, qpn: Qpn) {
-        let (begin, len) = (frame.payload_offset(), frame.payload_len());
-        // The parser has seen that the frame is as long as its headers say.
-        let payload = Payload::contiguous(bytes.get(begin..begin + len).unwrap_or_default());
-        self.engine.deliver(now, qpn, &RxPacket { frame, head: bytes, payload });
-    }
+/// The bytes of a frame in one segment.
+#[inline(always)]
+fn only_segment(mbuf: &Mbuf) -> Option<&[u8]> {
+    (mbuf.nb_segs() == 1).then(|| mbuf.data())
+}
+
+/// The payload of a frame in one segment.
+#[inline(always)]
+fn payload<'a>(bytes: &'a [u8], frame: &Frame) -> Payload<'a> {
+    let (begin, len) = (frame.payload_offset(), frame.payload_len());
+    // The parser has seen that the frame is as long as its headers say.
+    Payload::contiguous(bytes.get(begin..begin + len).unwrap_or_default())
 }
 
 /// A frame to one GID that was admitted.
 #[inline]
 fn whose(frame: &Frame) -> Fate {
-    if is_for_gsi(frame) { Fate::Mad } else { Fate::Local }
+    if is_for_gsi(frame) { Fate::Mad } else { Fate::Local(QpPlace::NOWHERE) }
 }
 
 /// UDP checksum, iCRC: `icrc` is what that is before the network header.
@@ -348,7 +379,10 @@ fn check(mbuf: &Mbuf, frame: &Frame, icrc: Icrc) -> Result<(), FrameError> {
     if frame.udp_checksum != 0 && mbuf.l4_checksum() != Checksum::Good {
         frame.verify_udp_checksum(mbuf.segments())?;
     }
-    frame.verify_icrc_from(icrc, mbuf.segments())
+    match only_segment(mbuf) {
+        Some(bytes) => frame.verify_icrc_from(icrc, [bytes]),
+        None => frame.verify_icrc_from(icrc, mbuf.segments()),
+    }
 }
 
 /// Parses a frame that another worker has checked.

@@ -13,7 +13,7 @@ impl Qp {
     /// Gives a completion to the send CQ. A full CQ breaks it (event CQ_ERR) and the QP goes to ERROR.
     pub(crate) fn push_send_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::ReqCqeError, Counter::ReqCqeFlushError);
-        let pushed = push(ctx, &self.send_cq, cqe);
+        let pushed = push(ctx, &self.send_cq, || cqe);
         // Lent for this line only: what follows may complete more.
         let refused =
             u32::from(!pushed) + ctx.staged.borrow_mut().flush_for(&self.send_cq, self.qpn, ctx.events);
@@ -27,20 +27,20 @@ impl Qp {
     pub(crate) fn push_recv_cqe<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
         count_status(self, cqe.status, Counter::RespCqeError, Counter::RespCqeFlushError);
         if self.qp_type != QpType::XrcTgt {
-            return self.push_received(ctx, cqe);
+            return self.push_received(ctx, || cqe);
         }
         let srqn = self.resp.srqn;
         // With the SRQ its receives went, and who would hear of them.
         let cq = ctx.srqs.get(srqn.value()).and_then(|srq| srq.completions());
-        if !cq.is_none_or(|cq| push(ctx, cq, Cqe { srqn: Some(srqn), ..cqe })) {
+        if !cq.is_none_or(|cq| push(ctx, cq, || Cqe { srqn: Some(srqn), ..cqe })) {
             self.on_cq_full(ctx);
         }
     }
 
     /// The same for a receive that was filled, of a QP that is no XRC target.
     #[inline(always)]
-    pub(crate) fn push_received<M: Memory>(&mut self, ctx: &Ctx<'_, M>, cqe: Cqe) {
-        if !push(ctx, &self.recv_cq, cqe) {
+    pub(crate) fn push_received<M: Memory>(&mut self, ctx: &Ctx<'_, M>, make: impl Fn() -> Cqe) {
+        if !push(ctx, &self.recv_cq, make) {
             self.on_cq_full(ctx);
         }
     }
@@ -82,8 +82,8 @@ fn count_status(qp: &mut Qp, status: WcStatus, error: Counter, flush: Counter) {
 
 /// False when there is no room. It may turn out later that there is none ([`Staged`](crate::queue::Staged)).
 #[inline(always)]
-fn push<M>(ctx: &Ctx<'_, M>, cq: &Arc<CompletionQueue>, cqe: Cqe) -> bool {
-    ctx.staged.borrow_mut().add(cq, cqe, ctx.events)
+fn push<M>(ctx: &Ctx<'_, M>, cq: &Arc<CompletionQueue>, make: impl Fn() -> Cqe) -> bool {
+    ctx.staged.borrow_mut().add(cq, make, ctx.events)
 }
 
 /// The oldest `count` requests are done. Their places are free before anybody can see their completions, or a
@@ -117,7 +117,7 @@ fn pop_and_tell<M>(qp: &mut Qp, ctx: &Ctx<'_, M>, count: u32) -> u32 {
         wqe.op = SendOp::Send;
         if let Some(cqe) = told {
             req.flight.release();
-            overflowed += u32::from(!push(ctx, send_cq, cqe));
+            overflowed += u32::from(!push(ctx, send_cq, || cqe));
         }
     }
     req.flight.release();

@@ -45,14 +45,15 @@ impl Batch {
 
 impl Staged {
     /// Adds a completion. False when its queue is known to have no room for it.
-    // Always inlined, so that a completion is put together where it lies: a copy of what was written in pieces waits for them.
+    // Inlined, and made only here, so that a completion is put together where it lies: a copy of what was written in pieces would wait
+    // for them.
     #[inline(always)]
-    pub fn add(&mut self, queue: &Arc<CompletionQueue>, cqe: Cqe, events: &EventQueue) -> bool {
+    pub fn add(&mut self, queue: &Arc<CompletionQueue>, make: impl Fn() -> Cqe, events: &EventQueue) -> bool {
         let batch = &mut self.batches[self.latest];
         if !batch.is_for(queue) || batch.cqes.is_full() || !self.refused.is_empty() {
-            return self.add_elsewhere(queue, cqe, events);
+            return self.add_elsewhere(queue, make(), events);
         }
-        batch.cqes.push(cqe);
+        batch.cqes.push(make());
         self.waiting += 1;
         true
     }
@@ -169,7 +170,7 @@ mod tests {
         let (mut staged, events) = (Staged::default(), EventQueue::new(4));
         let queues = queues(QUEUES as u32, 64);
         for wr_id in 0..40 {
-            assert!(staged.add(&queues[wr_id as usize % QUEUES], cqe(wr_id), &events));
+            assert!(staged.add(&queues[wr_id as usize % QUEUES], || cqe(wr_id), &events));
         }
         assert!(queues.iter().all(|queue| queue.is_empty()), "the burst goes on");
         staged.flush(&events);
@@ -183,7 +184,7 @@ mod tests {
         let (mut staged, events) = (Staged::default(), EventQueue::new(4));
         let queues = queues(7, 64);
         for wr_id in 0..70 {
-            assert!(staged.add(&queues[wr_id as usize % 7], cqe(wr_id), &events));
+            assert!(staged.add(&queues[wr_id as usize % 7], || cqe(wr_id), &events));
         }
         staged.flush(&events);
         for (first, queue) in (0..).zip(&queues) {
@@ -199,14 +200,14 @@ mod tests {
         let queues = queues(2, 64);
         let full = Arc::new(CompletionQueue::new(9, 1, || {}));
         for wr_id in 0..30 {
-            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+            assert!(staged.add(&queues[wr_id as usize % 2], || cqe(wr_id), &events));
         }
         let mut refused = 0;
         for wr_id in 100..100 + MOST as u64 + 3 {
-            refused += u64::from(!staged.add(&full, cqe(wr_id), &events));
+            refused += u64::from(!staged.add(&full, || cqe(wr_id), &events));
         }
         for wr_id in 30..40 {
-            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+            assert!(staged.add(&queues[wr_id as usize % 2], || cqe(wr_id), &events));
         }
         staged.flush(&events);
         for (first, queue) in (0..).zip(&queues) {
@@ -224,7 +225,7 @@ mod tests {
         let (mut staged, events) = (Staged::default(), EventQueue::new(4));
         let queues = queues(2, 1);
         for wr_id in 0..4 {
-            assert!(staged.add(&queues[wr_id as usize % 2], cqe(wr_id), &events));
+            assert!(staged.add(&queues[wr_id as usize % 2], || cqe(wr_id), &events));
         }
         assert_eq!(staged.flush_for(&queues[0], Qpn::new(2), &events), 1, "the second of two");
         assert_eq!((queues[0].len(), queues[1].len()), (1, 0));

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use engine::engine::AddQpError;
-use engine::{CompletionQueue, RecvQueue};
+use engine::{CompletionQueue, QpPlace, RecvQueue};
 use engine::{Counter, DropReason, Engine, EngineConfig, EventQueue, Payload, QpState, QpType, RxPacket};
 use std::sync::Arc;
 use wire::{Bth, ExtHeaders, Frame, HeaderTemplate, Opcode, Operation, Position, Psn, Qpn, Service};
@@ -11,6 +11,15 @@ fn engine(max_qps: usize) -> (Engine<NoMemory>, Arc<CompletionQueue>) {
     let config = EngineConfig { max_qps, max_mrs: 1 };
     let cq = Arc::new(CompletionQueue::new(1, 16, || {}));
     (Engine::new(config, NoMemory, Arc::new(EventQueue::new(4))), cq)
+}
+
+/// An empty SEND.
+fn packet(to: Qpn) -> Vec<u8> {
+    let template = HeaderTemplate::new(&path()).unwrap();
+    let opcode = Opcode::of(Service::Rc, Operation::Send, Position::Only).unwrap();
+    let mut bytes = Vec::new();
+    wire::build_frame(&template, &Bth::new(opcode, to, Psn::new(1)), &ExtHeaders::EMPTY, 0, b"", &mut bytes);
+    bytes
 }
 
 fn add(engine: &mut Engine<NoMemory>, cq: &Arc<CompletionQueue>, qpn: u32) -> Result<(), AddQpError> {
@@ -130,13 +139,41 @@ fn hundreds_of_qps_hear_their_bells_and_take_turns() {
     }
 }
 
+/// Whatever has become of the place where a packet's QP was found: the packet comes to that QP, or is counted.
+#[test]
+fn a_packet_goes_to_its_qp_and_not_to_another_in_its_place() {
+    let (mut engine, cq) = engine(2);
+    let (first, second) = (Qpn::new(5), Qpn::new(6));
+    let dropped = |engine: &Engine<NoMemory>, qpn| {
+        engine.qp(qpn).map(|qp| qp.counters().dropped(DropReason::WrongState))
+    };
+    add(&mut engine, &cq, 5).unwrap();
+    add(&mut engine, &cq, 6).unwrap();
+    let (place, other) = (engine.place_of(first).unwrap(), engine.place_of(second).unwrap());
+    assert_ne!(place, other);
+    let deliver = |engine: &mut Engine<NoMemory>, place| {
+        let bytes = packet(first);
+        let frame = Frame::parse(&bytes, bytes.len()).unwrap();
+        let packet = RxPacket { frame: &frame, head: &bytes, payload: Payload::contiguous(&[]) };
+        engine.deliver_at(0, place, first, &packet);
+    };
+    for (count, place) in [place, other, QpPlace::NOWHERE].into_iter().enumerate() {
+        deliver(&mut engine, place);
+        assert_eq!(dropped(&engine, first), Some(count as u64 + 1));
+    }
+    assert!(engine.destroy_qp(first));
+    deliver(&mut engine, place);
+    add(&mut engine, &cq, 7).unwrap();
+    assert_eq!(engine.place_of(Qpn::new(7)), Some(place), "another has it now");
+    deliver(&mut engine, place);
+    assert_eq!(engine.counters().dropped(DropReason::UnknownQp), 2);
+    assert_eq!((dropped(&engine, second), dropped(&engine, Qpn::new(7))), (Some(0), Some(0)));
+}
+
 #[test]
 fn packets_for_nobody_are_counted() {
     let (mut engine, _) = engine(1);
-    let template = HeaderTemplate::new(&path()).unwrap();
-    let opcode = Opcode::of(Service::Rc, Operation::Send, Position::Only).unwrap();
-    let mut bytes = Vec::new();
-    wire::build_frame(&template, &Bth::new(opcode, QPN, Psn::new(1)), &ExtHeaders::EMPTY, 0, b"", &mut bytes);
+    let bytes = packet(QPN);
     let frame = Frame::parse(&bytes, bytes.len()).unwrap();
     engine.on_packet(0, &RxPacket { frame: &frame, head: &bytes, payload: Payload::contiguous(&[]) });
     let counters = engine.counters();

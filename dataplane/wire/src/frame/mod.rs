@@ -218,7 +218,7 @@ impl Frame {
     }
 
     /// Calls `with` for the bytes from offset `from` to the end of the packet, piece by piece.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_piece<'a>(
         &self,
         segments: impl IntoIterator<Item = &'a [u8]>,

@@ -21,13 +21,13 @@ pub(super) fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
     let Some((wr_id, byte_len)) = place(qp, ctx, packet) else { return false };
     qp.counters.count(Counter::RxSendRequests);
     execute::advance(qp, packet, 1);
-    let cqe = Cqe {
-        byte_len,
-        solicited: packet.frame.bth().solicited,
-        ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qp.qpn)
-    };
+    let (qpn, solicited) = (qp.qpn, packet.frame.bth().solicited);
     ctx.memory.publish();
-    qp.push_received(ctx, cqe);
+    qp.push_received(ctx, || Cqe {
+        byte_len,
+        solicited,
+        ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qpn)
+    });
     execute::acknowledge(qp, packet);
     true
 }
