@@ -80,6 +80,9 @@ impl Bandwidth<'_> {
         if let Some(sender) = &self.sender {
             sender.expect(&taken);
         }
+        if let Some(receiver) = &self.receiver {
+            receiver.expect(&taken);
+        }
         for cqe in &taken {
             // An error does not tell what kind of request it was; then it ends the run whoever takes it.
             let is_receive = matches!(cqe.opcode, WcOpcode::Recv | WcOpcode::RecvRdmaWithImm);

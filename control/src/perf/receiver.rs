@@ -7,7 +7,7 @@ use super::op::Verb;
 use super::params::Params;
 use super::pattern::{Pattern, inside};
 use super::protocol::{Faults, Received};
-use super::sender::{failed, tag, untag};
+use super::sender::{MANY_QPS, failed, tag, untag};
 use crate::verbs::{Mr, Qp};
 use arrayvec::ArrayVec;
 use engine::queue::{PostError, RecvList};
@@ -75,6 +75,18 @@ impl Receiver {
             self.refill()?;
         }
         Ok(())
+    }
+
+    /// Asks for what these completions, and the posts that follow from them, will need: of many QPs it comes from memory.
+    pub fn expect(&self, cqes: &[Cqe]) {
+        if self.inflows.len() <= MANY_QPS {
+            return;
+        }
+        for (count, run) in cqes.chunk_by(|one, next| one.qpn == next.qpn).map(|run| (run.len(), &run[0])) {
+            if let Some(inflow) = self.inflows.get(untag(run.wr_id).0) {
+                inflow.qp.fetch_receives(count as u32);
+            }
+        }
     }
 
     /// Takes a receive completion. Its receive is posted again by [`refill`](Self::refill).

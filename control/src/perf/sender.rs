@@ -38,7 +38,7 @@ pub(super) fn untag(wr_id: u64) -> (usize, u64) {
 }
 
 /// More QPs than a core's second cache holds.
-const MANY_QPS: usize = 128;
+pub(super) const MANY_QPS: usize = 128;
 /// Places of send queues that are asked for before their QP's turn, at most.
 const FETCHED: u32 = 4;
 

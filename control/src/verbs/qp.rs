@@ -213,6 +213,12 @@ impl Qp {
         Ok(key)
     }
 
+    /// Asks for what a post of `count` receives will need, as [`fetch_sends`](Self::fetch_sends) does for sends.
+    #[inline]
+    pub fn fetch_receives(&self, count: u32) {
+        self.shared.fetch_receives(count);
+    }
+
     /// Posts a receive. From INIT on. Never blocks.
     #[inline]
     pub fn post_recv(&self, wr: RecvWr) -> Result<(), PostError> {

@@ -15,7 +15,7 @@ use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
 use std::cell::RefCell;
 use std::sync::Arc;
-use wire::{Gid, Mac, Network, Qpn, Srqn};
+use wire::{Gid, Mac, Network, OpcodeInfo, Qpn, Srqn};
 
 /// Capacities.
 #[derive(Clone, Copy, Debug)]
@@ -267,14 +267,17 @@ impl<M: Memory> Engine<M> {
         self.slot_of(qpn).is_some()
     }
 
-    /// Where a QP lives, if it does here: the first pass over a burst asks, and the second finds it there, and in the cache.
+    /// Where a QP lives, if it does here: the first pass over a burst asks for each packet, and the second finds it there, and in the cache.
     #[inline]
-    pub fn place_of(&self, qpn: Qpn) -> Option<QpPlace> {
+    pub fn place_of(&self, qpn: Qpn, info: &OpcodeInfo) -> Option<QpPlace> {
         let slot = self.slot_of(qpn)?;
         if self.has_many_qps()
             && let Some(qp) = self.qps[slot as usize].as_deref()
         {
             qp.fetch();
+            if info.takes_receive_wqe() {
+                qp.fetch_receives();
+            }
         }
         Some(QpPlace(slot))
     }
@@ -285,11 +288,16 @@ impl<M: Memory> Engine<M> {
         self.qps.len() > MANY_QPS
     }
 
-    /// Asks for what a response completes, of a QP that was asked for before ([`place_of`](Self::place_of)).
+    /// Asks for what a packet needs of a QP that was asked for before ([`place_of`](Self::place_of)): the receive that it takes, or what it
+    /// completes.
     #[inline]
-    pub fn fetch_requests(&self, place: QpPlace) {
+    pub fn fetch_for(&self, place: QpPlace, info: &OpcodeInfo) {
         if let Some(Some(qp)) = self.qps.get(place.0 as usize) {
-            qp.req.flight.fetch_oldest();
+            if info.is_response() {
+                qp.req.flight.fetch_oldest();
+            } else if info.takes_receive_wqe() {
+                qp.fetch_receive();
+            }
         }
     }
 

@@ -219,7 +219,7 @@ impl End {
             let begin = frame.payload_offset();
             let payload = Payload::contiguous(&bytes[begin..begin + frame.payload_len()]);
             let qpn = frame.bth().dest_qpn;
-            let place = other.engine.place_of(qpn).expect("it lives there");
+            let place = other.engine.place_of(qpn, frame.info).expect("it lives there");
             other.engine.deliver_at(0, place, qpn, &RxPacket { frame, head: bytes, payload });
         }
         other.engine.end_burst(0);

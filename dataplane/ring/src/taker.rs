@@ -159,6 +159,16 @@ impl<T> Taker<T> {
         }
     }
 
+    /// Asks for what taking the next item and releasing it needs.
+    #[inline]
+    pub fn fetch_take(&self) {
+        self.fetch_next(1);
+        fetch(&self.ring.taker);
+        if !self.has_seen() {
+            self.fetch_posted();
+        }
+    }
+
     /// Items were posted and not taken when this was last looked at.
     #[inline]
     pub fn has_seen(&self) -> bool {

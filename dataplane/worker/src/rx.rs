@@ -144,10 +144,8 @@ impl Lane {
         }
         if self.engine.has_many_qps() {
             for (fate, frame) in fates.iter().zip(frames.iter()).skip(begin) {
-                if let (Fate::Local(place), Some(frame)) = (*fate, frame)
-                    && frame.info.is_response()
-                {
-                    self.engine.fetch_requests(place);
+                if let (Fate::Local(place), Some(frame)) = (*fate, frame) {
+                    self.engine.fetch_for(place, frame.info);
                 }
             }
         }
@@ -285,7 +283,7 @@ impl Lane {
     fn place_of(&self, frame: &Frame) -> Option<QpPlace> {
         let qpn = frame.bth().dest_qpn;
         let nowhere = || self.link.home(qpn).is_none().then_some(QpPlace::NOWHERE);
-        self.engine.place_of(qpn).or_else(nowhere)
+        self.engine.place_of(qpn, frame.info).or_else(nowhere)
     }
 
     /// Second pass: what is ours goes to the engine, in order. True when a frame is for somebody else.

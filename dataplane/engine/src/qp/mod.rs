@@ -239,6 +239,20 @@ impl Qp {
         ring::fetch_from(&self.attr.access, offset_of!(Qp, counters) + FIRST_COUNTERS - BEGIN);
     }
 
+    /// Asks for where its receives come from, and where they complete.
+    #[inline]
+    pub(crate) fn fetch_receives(&self) {
+        ring::fetch_from(&self.recv_cq, offset_of!(Qp, attr) - offset_of!(Qp, recv_cq));
+    }
+
+    /// Asks for its next receive, if it is one of its own. The step before was [`fetch_receives`](Self::fetch_receives).
+    #[inline]
+    pub(crate) fn fetch_receive(&self) {
+        if let Some(own) = &self.rq {
+            own.fetch_take();
+        }
+    }
+
     /// A packet that [`admit`] let in.
     #[inline(always)]
     pub(crate) fn on_packet<M: Memory>(&mut self, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {

@@ -255,6 +255,14 @@ impl RecvQueue {
         }
     }
 
+    /// Asks for what a post of `count` receives to a QP's own queue needs.
+    #[inline]
+    pub(super) fn fetch_posting(&self, count: u32) {
+        if let Receives::Own(ring) = &self.posted {
+            ring.fetch_posting(count);
+        }
+    }
+
     /// A turn at a QP's own queue; `None` of any other.
     pub(super) fn turn(&self) -> Option<Posting<'_, RecvWqe>> {
         match &self.posted {

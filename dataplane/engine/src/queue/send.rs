@@ -168,6 +168,12 @@ impl QpShared {
         self.sq.ring.fetch_posting(count);
     }
 
+    /// Asks for what a post of `count` receives needs.
+    #[inline]
+    pub fn fetch_receives(&self, count: u32) {
+        self.rq.fetch_posting(count);
+    }
+
     /// Posts a send request. `Ok(true)`: the caller must ring the worker's doorbell for this QP; `Ok(false)`: one is
     /// already on its way.
     #[inline]

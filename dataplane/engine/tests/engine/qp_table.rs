@@ -144,12 +144,13 @@ fn hundreds_of_qps_hear_their_bells_and_take_turns() {
 fn a_packet_goes_to_its_qp_and_not_to_another_in_its_place() {
     let (mut engine, cq) = engine(2);
     let (first, second) = (Qpn::new(5), Qpn::new(6));
+    let info = Opcode::of(Service::Rc, Operation::Send, Position::Only).and_then(Opcode::info).unwrap();
     let dropped = |engine: &Engine<NoMemory>, qpn| {
         engine.qp(qpn).map(|qp| qp.counters().dropped(DropReason::WrongState))
     };
     add(&mut engine, &cq, 5).unwrap();
     add(&mut engine, &cq, 6).unwrap();
-    let (place, other) = (engine.place_of(first).unwrap(), engine.place_of(second).unwrap());
+    let (place, other) = (engine.place_of(first, info).unwrap(), engine.place_of(second, info).unwrap());
     assert_ne!(place, other);
     let deliver = |engine: &mut Engine<NoMemory>, place| {
         let bytes = packet(first);
@@ -164,10 +165,37 @@ fn a_packet_goes_to_its_qp_and_not_to_another_in_its_place() {
     assert!(engine.destroy_qp(first));
     deliver(&mut engine, place);
     add(&mut engine, &cq, 7).unwrap();
-    assert_eq!(engine.place_of(Qpn::new(7)), Some(place), "another has it now");
+    assert_eq!(engine.place_of(Qpn::new(7), info), Some(place), "another has it now");
     deliver(&mut engine, place);
     assert_eq!(engine.counters().dropped(DropReason::UnknownQp), 2);
     assert_eq!((dropped(&engine, second), dropped(&engine, Qpn::new(7))), (Some(0), Some(0)));
+}
+
+/// Of a packet that takes a receive, and of one that takes none; with receives of the QP's own, and shared ones.
+#[test]
+fn what_packets_to_hundreds_of_qps_have_asked_for_changes_nothing() {
+    const QPS: u32 = 300;
+    let (mut engine, cq) = engine(QPS as usize);
+    let shared = Arc::new(RecvQueue::shared(1, engine::PdId(1), 4, 1));
+    for qpn in 1..=QPS {
+        let receives = if qpn % 2 == 0 { Arc::clone(&shared) } else { Arc::new(RecvQueue::new(4, 1)) };
+        engine.create_qp(qp_init(Qpn::new(qpn), QpType::Rc, receives, &cq)).unwrap();
+    }
+    assert!(engine.has_many_qps());
+    let infos = [Operation::Send, Operation::Acknowledge]
+        .map(|operation| Opcode::of(Service::Rc, operation, Position::Only).and_then(Opcode::info).unwrap());
+    for qpn in (1..=QPS).map(Qpn::new) {
+        let places = infos.map(|info| engine.place_of(qpn, info).unwrap());
+        infos.iter().zip(places).for_each(|(info, place)| engine.fetch_for(place, info));
+        let bytes = packet(qpn);
+        let frame = Frame::parse(&bytes, bytes.len()).unwrap();
+        let packet = RxPacket { frame: &frame, head: &bytes, payload: Payload::contiguous(&[]) };
+        engine.deliver_at(0, places[0], qpn, &packet);
+        let counted = engine.qp(qpn).map(|qp| qp.counters().dropped(DropReason::WrongState));
+        assert_eq!((places[0], counted), (places[1], Some(1)));
+    }
+    assert_eq!(engine.place_of(Qpn::new(QPS + 1), infos[0]), None);
+    engine.fetch_for(QpPlace::NOWHERE, infos[0]);
 }
 
 #[test]
