@@ -42,9 +42,11 @@ impl PacketSink for BurstSink<'_> {
             self.outgoing.push(mbuf);
             return Ok(());
         }
-        let Some(mut mbuf) = self.fresh_buffer() else { return Err(SinkError::Full) };
+        let lengths = Lengths::of(packet);
+        let Some(mut mbuf) = self.fresh_buffer(lengths.frame()) else { return Err(SinkError::Full) };
         // The buffer goes home by its drop when this fails, which ends a request, so it is rare.
-        let Written { begin, icrc } = write(packet, self.outgoing.ip_id, &self.outgoing.memory, &mut mbuf)?;
+        let Outgoing { ip_id, memory, .. } = &*self.outgoing;
+        let Written { begin, icrc } = write(packet, &lengths, *ip_id, memory, &mut mbuf)?;
         if way == Way::Wire && mbuf.pkt_len() <= SEALED_LATER {
             self.outgoing.push_unsealed(mbuf, begin, icrc);
         } else {
@@ -108,10 +110,10 @@ impl BurstSink<'_> {
         self.outgoing.push(mbuf);
     }
 
-    /// An empty buffer, or `None` (counted) when the pool has none: the packet is offered again at the next poll.
+    /// An empty buffer for a frame of `len` bytes, or `None` (counted) when the pool has none: the packet is offered again at the next poll.
     #[inline]
-    fn fresh_buffer(&mut self) -> Option<Mbuf> {
-        let buffer = self.outgoing.fresh.take();
+    fn fresh_buffer(&mut self, len: usize) -> Option<Mbuf> {
+        let buffer = self.outgoing.fresh.take(len);
         self.traffic.no_buffer += u64::from(buffer.is_none());
         buffer
     }
@@ -135,6 +137,31 @@ fn worth_lending(packet: &TxPacket<'_>) -> Option<Span> {
     spans.next().filter(|_| spans.next().is_none())
 }
 
+/// How long a frame's parts are.
+struct Lengths {
+    headers: usize,
+    payload: usize,
+    pad: usize,
+}
+
+impl Lengths {
+    #[inline(always)]
+    fn of(packet: &TxPacket<'_>) -> Lengths {
+        Lengths { headers: packet.headers_len(), payload: packet.payload.len(), pad: packet.pad_len() }
+    }
+
+    /// Where the iCRC goes.
+    #[inline(always)]
+    fn end(&self) -> usize {
+        self.headers + self.payload + self.pad
+    }
+
+    #[inline(always)]
+    fn frame(&self) -> usize {
+        self.end() + ICRC_LEN
+    }
+}
+
 /// A frame that lacks its iCRC.
 struct Written {
     /// Where the bytes begin that are to be summed, up to the room for the iCRC at the end.
@@ -148,16 +175,15 @@ struct Written {
 #[inline]
 fn write(
     packet: &TxPacket<'_>,
+    lengths: &Lengths,
     ip_id: u16,
     memory: &HostMemory,
     mbuf: &mut Mbuf,
 ) -> Result<Written, RegionGone> {
-    let len = packet.payload.len();
-    let (pad, headers) = (packet.pad_len(), packet.headers_len());
-    let out = mbuf.append_roomy(headers + len + pad + ICRC_LEN, MAX_HEADERS_LEN).ok_or(RegionGone)?;
+    let out = mbuf.append_roomy(lengths.frame(), MAX_HEADERS_LEN).ok_or(RegionGone)?;
     let TxHeaders { len: begin, bth_offset, icrc } =
-        write_headers(packet.template, &packet.bth, &packet.ext, ip_id, len, out);
-    place_payload(&packet.payload, memory, &mut out[begin..headers + len + pad])?;
+        write_headers(packet.template, &packet.bth, &packet.ext, ip_id, lengths.payload, out);
+    place_payload(&packet.payload, memory, &mut out[begin..lengths.end()])?;
     Ok(Written { begin: bth_offset, icrc })
 }
 

@@ -133,6 +133,14 @@ impl Segment {
 const CACHE_LINE: usize = 64;
 /// Lines that hold all headers of a frame and a short payload.
 const HEAD_LINES: usize = 3;
+/// Most lines of one frame to ask for: as many are on their way at once as a core can wait for, or a few more.
+const MOST_LINES: usize = 16;
+
+/// Lines to ask for of a frame that has `len` bytes.
+#[inline(always)]
+fn lines_of(len: usize) -> usize {
+    (len / CACHE_LINE + 1).clamp(HEAD_LINES, MOST_LINES)
+}
 
 #[inline(always)]
 fn prefetch_lines(start: *const u8, lines: usize) {
@@ -191,15 +199,16 @@ impl Mbuf {
         Mbuf(raw)
     }
 
-    /// Asks for what a short packet writes of an empty buffer to come into the cache, as this core's alone: the first line of its
-    /// description, and those of its data, which is to begin `offset` bytes behind the buffer's beginning.
+    /// Asks for what a packet of `len` bytes writes of an empty buffer to come into the cache, as this core's alone: the first line of
+    /// its description, and those of its data, which is to begin `offset` bytes behind the buffer's beginning. Of a long packet only the
+    /// first lines.
     #[inline(always)]
-    pub(crate) fn prefetch_empty(raw: *mut rte_mbuf, offset: u16) {
+    pub(crate) fn prefetch_empty(raw: *mut rte_mbuf, offset: u16, len: usize) {
         let description = raw.cast::<u8>();
         own_line(description);
         // Where our pools' buffers begin; nothing needs to be read to know that.
         let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset));
-        for line in 0..HEAD_LINES {
+        for line in 0..lines_of(len) {
             own_line(room.wrapping_add(line * CACHE_LINE));
         }
     }
@@ -240,10 +249,11 @@ impl Mbuf {
         prefetch_lines(self.0.as_ptr().cast(), 1);
     }
 
-    /// Asks for the first bytes of the data (as many as headers have) to come into the cache, to be read.
+    /// Asks for the data of the first segment to come into the cache, to be read: of a long one only the first lines.
     #[inline(always)]
-    pub fn prefetch_head(&self) {
-        prefetch_lines(self.head().data_start(), HEAD_LINES);
+    pub fn prefetch_data(&self) {
+        let head = self.head();
+        prefetch_lines(head.data_start(), lines_of(usize::from(head.data_len())));
     }
 
     /// The bytes of the first segment, to be changed.

@@ -56,9 +56,10 @@ impl Reserve {
         &self.pool
     }
 
-    /// An empty buffer with its headroom in front, or `None` when all are out.
+    /// An empty buffer with its headroom in front, or `None` when all are out. `len` is how long its packet is going to be: those of the
+    /// buffers after it are taken to be as long, so that as many lines are asked for.
     #[inline]
-    pub fn take(&mut self) -> Option<Mbuf> {
+    pub fn take(&mut self, len: usize) -> Option<Mbuf> {
         if self.left() <= AHEAD {
             self.fill();
             if self.left() == 0 {
@@ -70,7 +71,7 @@ impl Reserve {
         let raw = self.place(self.taken);
         self.taken = self.taken.wrapping_add(1);
         if self.left() > AHEAD {
-            Mbuf::prefetch_empty(self.place(self.taken.wrapping_add(AHEAD)), self.offset);
+            Mbuf::prefetch_empty(self.place(self.taken.wrapping_add(AHEAD)), self.offset, len);
         }
         // SAFETY: the buffer came from a packet pool, has no other owner, and nobody has touched it since.
         NonNull::new(raw).map(|raw| unsafe { Mbuf::from_pool(raw, self.offset) })
