@@ -7,7 +7,7 @@ use crate::limits::MAX_QPS;
 use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
-use crate::numbers::NumberMap;
+use crate::numbers::{NumberMap, Slot};
 use crate::packet::{PacketSink, RxPacket};
 use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
 use crate::queue::{RecvQueue, Staged};
@@ -59,7 +59,7 @@ pub struct Engine<M> {
     keys: MrTable,
     srqs: SrqTable,
     events: Arc<EventQueue>,
-    by_qpn: NumberMap<u32>,
+    by_qpn: NumberMap<Slot>,
     /// By slot: as many as there ever were QPs at a time.
     qps: Vec<Option<Box<Qp>>>,
     /// Slots of `qps` without a QP.
@@ -144,12 +144,13 @@ impl<M: Memory> Engine<M> {
         if self.by_qpn.get(qpn.value()).is_some() {
             return Err((qp, AddQpError::Exists(qpn)));
         }
-        let Some(slot) = self.free_slot() else {
+        let Some((number, slot)) = self.free_slot().and_then(|number| Some((number, Slot::new(number)?)))
+        else {
             return Err((qp, AddQpError::Full(self.max_qps)));
         };
         self.by_qpn.insert(qpn.value(), slot);
-        self.qps[slot as usize] = Some(qp);
-        Ok(slot)
+        self.qps[number as usize] = Some(qp);
+        Ok(number)
     }
 
     /// A slot without a QP, which has its place in every table.
@@ -166,7 +167,7 @@ impl<M: Memory> Engine<M> {
 
     /// Removes a QP with all that it has in flight, to be attached elsewhere.
     pub fn detach_qp(&mut self, qpn: Qpn) -> Option<Box<Qp>> {
-        let slot = self.by_qpn.remove(qpn.value())?;
+        let slot = self.by_qpn.remove(qpn.value())?.number();
         self.sched.remove(slot);
         self.timers.disarm(slot);
         self.free.push(slot);
@@ -282,6 +283,14 @@ impl<M: Memory> Engine<M> {
         Some(QpPlace(slot))
     }
 
+    /// Asks for what the lookup of a QP needs, where many are here.
+    #[inline]
+    pub fn expect_qp(&self, qpn: Qpn) {
+        if self.has_many_qps() {
+            self.by_qpn.fetch(qpn.value());
+        }
+    }
+
     /// There are so many QPs that one of them is not in the cache when its turn comes. Then it is worth asking for ahead.
     #[inline]
     pub fn has_many_qps(&self) -> bool {
@@ -363,6 +372,7 @@ impl<M: Memory> Engine<M> {
     /// The same for several QPs: one that is not here is passed by.
     pub fn on_doorbells(&mut self, now: Nanos, qpns: &[Qpn]) {
         if self.has_many_qps() {
+            qpns.iter().for_each(|qpn| self.by_qpn.fetch(qpn.value()));
             qpns.iter().filter_map(|&qpn| self.find(qpn)).for_each(Qp::fetch);
             qpns.iter().filter_map(|&qpn| self.find(qpn)).for_each(|qp| qp.req.flight.fetch_bell());
         }
@@ -480,7 +490,7 @@ impl<M: Memory> Engine<M> {
     }
 
     fn slot_of(&self, qpn: Qpn) -> Option<u32> {
-        self.by_qpn.get(qpn.value()).copied()
+        self.by_qpn.get(qpn.value()).map(|slot| slot.number())
     }
 
     /// Runs an input on a QP and then settles what follows from it.

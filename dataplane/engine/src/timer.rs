@@ -5,7 +5,8 @@
 
 use crate::Nanos;
 
-const BUCKETS: usize = 1024;
+/// A turn of the wheel takes 34 ms: of thousands of timers that wait for some turns, most of the time goes into passing them by.
+const BUCKETS: usize = 4096;
 const WORDS: usize = BUCKETS / 64;
 /// Width of a bucket: 8.192 µs. The shortest RNR delay is 10 µs, the shortest ACK timeout 4.096 µs; firing up to one
 /// bucket late is within what both allow.
@@ -111,9 +112,13 @@ impl TimerWheel {
         }
         // Buckets in the order of time; a timer of a later turn in an early bucket only makes the answer earlier.
         let mut best: Option<Nanos> = None;
-        for step in 0..BUCKETS as u64 {
+        let mut step = 0;
+        while step < BUCKETS as u64 {
             let bucket = (self.tick + step) as usize % BUCKETS;
-            if self.occupied[bucket / 64] & (1 << (bucket % 64)) == 0 {
+            let ahead = self.occupied[bucket / 64] >> (bucket % 64);
+            if ahead & 1 == 0 {
+                // To the next bucket of the word that has a timer, or to the next word.
+                step += u64::from(ahead.trailing_zeros()).min(64 - bucket as u64 % 64);
                 continue;
             }
             let mut slot = self.heads[bucket];
@@ -125,6 +130,7 @@ impl TimerWheel {
             if best.is_some_and(|b| b >> TICK_SHIFT <= self.tick + step) {
                 break;
             }
+            step += 1;
         }
         best
     }

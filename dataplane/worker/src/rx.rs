@@ -126,6 +126,10 @@ impl Lane {
             } else {
                 self.whole_fate(mbuf, place, origin)
             };
+            // By the time that it is looked up it is at hand.
+            if let Some(frame) = place {
+                self.engine.expect_qp(frame.bth().dest_qpn);
+            }
             bytes += len;
             fates.push(fate);
             if bytes >= GROUP_BYTES {
