@@ -73,17 +73,10 @@ impl Lending {
     /// Buffers for a packet; `None` when the pool has not so many.
     #[inline]
     pub fn parts(&mut self) -> Option<Parts> {
-        let head = self.fresh.take(usize::from(LENDING_ROOM))?;
-        if self.in_one {
-            return Some(Parts { head, rest: None });
-        }
-        Some(Parts {
-            head,
-            rest: Some((
-                self.fresh.take(usize::from(LENDING_ROOM))?,
-                self.fresh.take(usize::from(LENDING_ROOM))?,
-            )),
-        })
+        let mut take = || self.fresh.take(usize::from(LENDING_ROOM));
+        let head = take()?;
+        let rest = if self.in_one { None } else { Some((take()?, take()?)) };
+        Some(Parts { head, rest })
     }
 
     /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the
