@@ -3,11 +3,8 @@
 use std::process::Command;
 
 /// Flags of the compiler that make another program of the same sources.
-const KINDS: [(&str, &str); 3] = [
-    ("profile-use=", "profile-guided"),
-    ("profile-generate", "counting"),
-    ("target-cpu=native", "native"),
-];
+const KINDS: [(&str, &str); 3] =
+    [("profile-use=", "profile-guided"), ("profile-generate", "counting"), ("target-cpu=native", "native")];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
