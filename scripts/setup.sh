@@ -119,7 +119,7 @@ install_profdata() {
         install_packages "llvm-$(llvm_version)"
     fi
     find_profdata >/dev/null ||
-        die "a profile-guided build needs llvm-profdata of LLVM $(llvm_version): install it (rustup component add llvm-tools), then run this again"
+        die "a profile-guided build needs llvm-profdata of LLVM $(llvm_version): install it (rustup component add llvm-tools), then run this again; a plain build ('make build') does not, and target/release/rockhopper-perf suite measures it"
 }
 
 case "${1:-}" in
