@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds both programs as they are used: profile-guided optimisation. A first build counts how often each branch is taken while it runs
-# every operation of `rockhopper-perf` for a second, and the demonstration; the second is laid out by these counts. It runs on any
+# operations of `rockhopper-perf`, a second each, and the demonstration; the second is laid out by these counts. It runs on any
 # processor, as a plain build does.
 #
 #   target/pgo/release/rockhopper, target/pgo/release/rockhopper-perf
@@ -17,6 +17,14 @@ counting=$out/counting/release
 profile=$out/rockhopper.profdata
 
 say() { echo "pgo: $*" >&2; }
+
+case $PWD in
+*[[:space:]]*)
+    # The compiler's flags are divided at spaces.
+    say "the path of this directory has a space in it: build in one without"
+    exit 2
+    ;;
+esac
 
 if ! profdata=$(find_profdata); then
     say "no llvm-profdata of LLVM $(llvm_version): run 'make setup-pgo'"
