@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use hdrhistogram::Histogram;
 use rockhopper::perf::{ConnectPlan, connect_rounds};
 use rockhopper::{Access, Endpoint, QpCaps, QpOptions, QpType, RingPair};
-use rockhopper_perf::limits::{self, COLD_BYTES, HOT_BYTES, Pair, Work};
+use rockhopper_perf::limits::{self, COLD_BYTES, Content, HOT_BYTES, Pair, Work};
 use rockhopper_perf::workers::{self, Steering, TapSteering};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
@@ -102,6 +102,9 @@ struct Frames {
 struct Hop {
     #[command(flatten)]
     frames: Frames,
+    /// Each frame carries a payload: copied in and summed at one end, checked and copied out at the other
+    #[arg(long)]
+    carry: bool,
     /// Two kernel interfaces that are joined, through net_af_packet; without them net_ring
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
     interfaces: Vec<String>,
@@ -225,7 +228,8 @@ fn hops(hop: &Hop) -> Values {
         _ => return Err(Failure::setup("--interfaces and --taps take two names, like --taps tap-a,tap-b")),
     };
     let cores = choose_cores(&hop.frames.common.cores)?;
-    let rate = limits::hop(&pair, cores, hop.frames.size as usize, hop.frames.common.duration);
+    let content = if hop.carry { Content::Payload } else { Content::None };
+    let rate = limits::hop(&pair, content, cores, hop.frames.size as usize, hop.frames.common.duration);
     rate.map(frames).map_err(Failure::Run)
 }
 

@@ -1,5 +1,6 @@
-//! What DPDK itself costs: frames that nobody looks into.
+//! What DPDK itself costs: frames that nobody looks into, and frames that carry something.
 
+use super::carry::{Maker, SHORTEST, Taker};
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::vdev::AF_PACKET_JUMBO_DATA_ROOM;
 use dpdk::{
@@ -28,6 +29,15 @@ pub struct PortRate {
     pub frames_per_second: f64,
     /// Bytes of a frame.
     pub frame_bytes: usize,
+}
+
+/// What frames are good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nobody looks into them.
+    None,
+    /// Each carries a payload, copied in and summed at one end, checked and copied out at the other.
+    Payload,
 }
 
 /// Two ports, the second of which receives what the first sends.
@@ -67,8 +77,20 @@ impl Ports {
     }
 }
 
-/// One core allocates frames and sends them, another receives and frees them.
-pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -> Result<PortRate, String> {
+/// One core allocates frames and sends them, another receives and frees them. Frames whose payload is not right do not count.
+pub fn hop(
+    pair: &Pair,
+    content: Content,
+    cores: [usize; 2],
+    frame_bytes: usize,
+    time: Duration,
+) -> Result<PortRate, String> {
+    let carries = content == Content::Payload;
+    if carries && frame_bytes < SHORTEST {
+        return Err(format!(
+            "a frame that carries something has {SHORTEST} bytes or more: give such a --size"
+        ));
+    }
     let (ports, [a, b]) = joined(pair)?;
     let (_a, _, mut tx) = ports.open(a)?;
     let (b, mut rx, _) = ports.open(b)?;
@@ -80,9 +102,11 @@ pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -
             super::pin(cores[1])?;
             let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
             let mut burst = MbufBurst::<BURST>::new();
+            let mut taker = Taker::new();
             let mut count = 0;
             while !over.load(Ordering::Relaxed) {
-                count += rx.burst(&mut burst) as u64;
+                let came = rx.burst(&mut burst);
+                count += if carries { taker.take(burst.as_slice()) } else { came } as u64;
                 burst.clear();
                 received.store(count, Ordering::Relaxed);
             }
@@ -91,8 +115,13 @@ pub fn hop(pair: &Pair, cores: [usize; 2], frame_bytes: usize, time: Duration) -
         let sent = super::pin(cores[0]).and_then(|()| {
             let _registered = ports.eal.register_thread().map_err(|why| why.to_string())?;
             let mut burst = MbufBurst::<BURST>::new();
+            let mut maker = Maker::new(&ports.pool, &header, frame_bytes);
             let mut send = || {
-                fill(&ports.pool, &mut burst, &header, frame_bytes);
+                if carries {
+                    maker.fill(&mut burst);
+                } else {
+                    fill(&ports.pool, &mut burst, &header, frame_bytes);
+                }
                 tx.burst(&mut burst);
             };
             let waits = Instant::now();
@@ -204,8 +233,22 @@ mod tests {
 
     #[test]
     fn frames_hop_through_a_ring() {
-        let rate = hop(&Pair::Ring, cores(), 64, Duration::from_millis(50)).unwrap();
+        let time = Duration::from_millis(50);
+        let rate = hop(&Pair::Ring, Content::None, cores(), 64, time).unwrap();
         assert!(rate.frames_per_second > 0.0 && rate.frame_bytes == 64, "{rate:?}");
+    }
+
+    #[test]
+    fn payloads_hop_through_a_ring() {
+        let time = Duration::from_millis(50);
+        let rate = hop(&Pair::Ring, Content::Payload, cores(), 4170, time).unwrap();
+        assert!(rate.frames_per_second > 0.0 && rate.frame_bytes == 4170, "{rate:?}");
+    }
+
+    #[test]
+    fn a_frame_without_room_for_a_payload_is_refused() {
+        let refused = hop(&Pair::Ring, Content::Payload, cores(), SHORTEST - 1, Duration::ZERO).unwrap_err();
+        assert!(refused.contains("--size"), "{refused}");
     }
 
     #[test]

@@ -49,6 +49,8 @@ fn the_list_names_cases_and_only_narrows_it() {
         "ring/write/65536",
         "mtu/read/1024",
         "qps/send/10000",
+        "few/write/256",
+        "limits/carry/138",
         "latency/rc-write/8",
         "setup/connect",
         "memif/write/64",

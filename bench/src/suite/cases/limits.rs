@@ -44,6 +44,10 @@ pub fn cases(duration: Duration) -> Vec<Case> {
             Hop { wire: Wire::Veth, frame, duration },
         ));
     }
+    let about = "frames of 138 bytes from one core to another through net_ring, each with a payload of 64: copied in and summed, checked and \
+                 copied out, and no transport";
+    let job = Ours::new(&format!("probe hop --carry --size 138 --duration {time}"));
+    all.push(case("limits", "carry/138", about, "mpps", job));
     for frame in TAP_FRAMES {
         let about = format!(
             "frames of {frame} bytes from one core to another through net_tap, two taps and a bridge"

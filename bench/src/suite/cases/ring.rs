@@ -84,22 +84,23 @@ fn mtus(duration: Duration) -> Vec<Case> {
     all
 }
 
+/// By the number of queue pairs alone: on each as many messages are under way. With few on each, a queue pair's turn, its acknowledgement
+/// and its doorbell are for those few.
 fn queue_pairs(duration: Duration) -> Vec<Case> {
     let mut all = Vec::new();
-    for operation in ["write", "send"] {
-        for qps in QPS {
-            // About as many messages under way in all, whatever the number of queue pairs.
-            let depth = (16_384 / qps).clamp(4, 128);
-            let rest = format!("--size 64 --qps {qps} --depth {depth}");
-            let about = format!("RC {}, 64 B, {qps} queue pairs, {depth} under way each", upper(operation));
-            let job = line(&format!("{operation}-bw"), &rest, duration);
-            let mut case = case("qps", format!("{operation}/{qps}"), about, "mmps", job).drawn(
-                "qps",
-                format!("RC {}", upper(operation)),
-                qps,
-            );
-            case.overhead_seconds = 1.0 + f64::from(qps) / 1000.0;
-            all.push(case);
+    for (group, depth, numbers) in [("qps", 64, &QPS[..]), ("few", 4, &QPS[1..])] {
+        for operation in ["write", "send"] {
+            for &qps in numbers {
+                let rest = format!("--size 64 --qps {qps} --depth {depth}");
+                let about =
+                    format!("RC {}, 64 B, {qps} queue pairs, {depth} under way on each", upper(operation));
+                let job = line(&format!("{operation}-bw"), &rest, duration);
+                let series = format!("RC {}, {depth} under way on each", upper(operation));
+                let name = format!("{operation}/{qps}");
+                let mut case = case(group, name, about, "mmps", job).drawn("qps", series, qps);
+                case.overhead_seconds = 1.0 + f64::from(qps) / 1000.0;
+                all.push(case);
+            }
         }
     }
     all

@@ -126,6 +126,11 @@ fn against_bounds() -> Vec<Ratio> {
             all.push(ratio(about, of, "gbps", case("limits/copy-crc-cold/4096", "gbps"), Some(0.85)));
         }
     }
+    for (of, told) in [("ring/write/64", "one queue pair"), ("qps/write/256", "256 queue pairs")] {
+        let about =
+            format!("64-byte WRITEs on {told} over net_ring, of such frames carried without a transport");
+        all.push(ratio(about, of.into(), "mmps", case("limits/carry/138", "mpps"), None));
+    }
     all.extend(against_drivers());
     all.extend(against_fewer());
     let trip = "8-byte WRITE, half a round trip, p50, in round trips of a cache line between the cores";
@@ -157,7 +162,7 @@ fn against_drivers() -> Vec<Ratio> {
         ratio(about, of.into(), "gbps", case(hop, "gbps"), None)
     };
     vec![
-        frames("qps/write/16", "limits/ring-hop/138", "64-byte WRITEs on 16 queue pairs over net_ring"),
+        frames("qps/write/256", "limits/ring-hop/138", "64-byte WRITEs on 256 queue pairs over net_ring"),
         frames("veth/write/64", "limits/veth-hop/138", "64-byte WRITEs over veth"),
         bits("veth/write/4096", "limits/veth-hop/4170", "4-KiB WRITEs over veth"),
         bits("veth/write/1048576", "limits/veth-hop/4170", "RC WRITE 1 MiB over veth"),
@@ -197,14 +202,23 @@ fn against_fewer() -> Vec<Ratio> {
             None,
         ));
     }
-    for qps in ["16", "256", "1024", "10000"] {
-        all.push(ratio(
-            format!("64-byte WRITEs on {qps} queue pairs, of those on one"),
-            format!("qps/write/{qps}"),
-            "mmps",
-            case("qps/write/1", "mmps"),
-            Some(0.8),
-        ));
+    for (group, depth, least, more) in
+        [("qps", 64, 1, &[16, 256, 1024, 10_000][..]), ("few", 4, 16, &[256, 1024, 10_000])]
+    {
+        for operation in ["write", "send"] {
+            for qps in more {
+                all.push(ratio(
+                    format!(
+                        "64-byte {}s on {qps} queue pairs, of those on {least}, {depth} under way on each",
+                        operation.to_uppercase()
+                    ),
+                    format!("{group}/{operation}/{qps}"),
+                    "mmps",
+                    case(&format!("{group}/{operation}/{least}"), "mmps"),
+                    Some(0.8),
+                ));
+            }
+        }
     }
     all
 }
