@@ -61,16 +61,26 @@ mod wide {
             assert_eq!(state, expected, "{what}");
             check(&room, source, to, &what);
 
-            let (mut room, mut kept) = (vec![0xA5; to + len + 70], [0x5A; Wide::MOST]);
-            let target = room[to..].as_mut_ptr();
-            // SAFETY: as above, and room for a block.
-            let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc) };
-            assert_eq!((state, most), (expected, len.min(way.block())), "{what}");
-            assert!(room[to + len - most..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
-            assert!(kept[most..].iter().all(|&byte| byte == 0x5A), "{what}: no more is kept");
-            room[to + len - most..][..most].copy_from_slice(&kept[..most]);
-            check(&room, source, to, &what);
+            for ahead in [0, 4096] {
+                last_kept(way, source, to, crc, ahead);
+            }
         }
+    }
+
+    /// Copies, and keeps the last block; lines behind are asked for that may be nobody's.
+    #[track_caller]
+    fn last_kept(way: Wide, source: &[u8], to: usize, crc: u32, ahead: usize) {
+        let (from, len) = (source.as_ptr(), source.len());
+        let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}, {ahead} ahead");
+        let (mut room, mut kept) = (vec![0xA5; to + len + 70], [0x5A; Wide::MOST]);
+        let target = room[to..].as_mut_ptr();
+        // SAFETY: as many bytes as the slice has to read and to write, and room for a block; the processor was asked.
+        let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc, ahead) };
+        assert_eq!((state, most), (expect(source, crc), len.min(way.block())), "{what}");
+        assert!(room[to + len - most..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
+        assert!(kept[most..].iter().all(|&byte| byte == 0x5A), "{what}: no more is kept");
+        room[to + len - most..][..most].copy_from_slice(&kept[..most]);
+        check(&room, source, to, &what);
     }
 
     #[track_caller]

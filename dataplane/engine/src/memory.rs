@@ -131,7 +131,9 @@ pub trait Memory {
     /// Copies in the next `dst.len()` bytes of the payload that is held for the packet at hand
     /// ([`Payload::held`](crate::Payload::held)), the tail last. Whoever places the last of them learns whether all are what
     /// their sender summed; if not, the tail is not written. A memory for which nobody holds anything has none.
-    fn write_held(&self, _dst: Span) -> Result<(), PlaceError> {
+    ///
+    /// `follows` is how many bytes behind `dst` the same message is going to fill: they can be asked for before their packets are here.
+    fn write_held(&self, _dst: Span, _follows: u32) -> Result<(), PlaceError> {
         Err(RegionGone.into())
     }
     /// Adds to the aligned 8 bytes at the span (host order) and returns what was there.

@@ -95,12 +95,12 @@ impl Piece<'_> {
         }
     }
 
-    /// Copies it to a span that is as long.
+    /// Copies it to a span that is as long; `follows` is how many bytes behind that its message goes on for, if that is known.
     #[inline]
-    pub fn place<M: Memory>(self, memory: &M, to: Span) -> Result<(), PlaceError> {
+    pub fn place<M: Memory>(self, memory: &M, to: Span, follows: u32) -> Result<(), PlaceError> {
         match self {
             Piece::Bytes(bytes) => Ok(memory.write(to, bytes)?),
-            Piece::Held(_) => memory.write_held(to),
+            Piece::Held(_) => memory.write_held(to, follows),
         }
     }
 }

@@ -95,7 +95,8 @@ impl<'a> Area<'a> {
         Ok(unsafe { summed::copy(from, at, len, crc) })
     }
 
-    /// The same, with the tail last, and not at all unless `is_right` says so of the state after all bytes.
+    /// The same, with the tail last, and not at all unless `is_right` says so of the state after all bytes. `follows` bytes behind them
+    /// are going to be written soon.
     ///
     /// # Safety
     /// As for [`write_summed`](Self::write_summed).
@@ -106,11 +107,12 @@ impl<'a> Area<'a> {
         from: *const u8,
         len: usize,
         crc: u32,
+        follows: u32,
         is_right: impl FnOnce(u32) -> bool,
     ) -> Result<bool, OutOfRange> {
         let at = self.at(offset, len)?;
         // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
-        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc) };
+        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc, follows as usize) };
         let right = is_right(crc);
         if right {
             // SAFETY: the place and length of the copy.

@@ -172,7 +172,7 @@ impl Memory for HostMemory {
     }
 
     #[inline]
-    fn write_held(&self, dst: Span) -> Result<(), PlaceError> {
+    fn write_held(&self, dst: Span, follows: u32) -> Result<(), PlaceError> {
         let (held, len) = (&self.held, dst.len() as usize);
         let later = held.left.get().checked_sub(len).ok_or(RegionGone)?;
         let area = self.area(dst.region()).ok_or(RegionGone)?;
@@ -189,7 +189,8 @@ impl Memory for HostMemory {
         held.left.set(0);
         let is_right = |crc| tail.is_some_and(|tail| tail.agrees(Icrc::after(crc)));
         // SAFETY: as above.
-        let right = unsafe { area.write_if(dst.offset(), from, len, crc, is_right) }.map_err(gone)?;
+        let right =
+            unsafe { area.write_if(dst.offset(), from, len, crc, follows, is_right) }.map_err(gone)?;
         if right { Ok(()) } else { Err(PlaceError::Spoilt) }
     }
 

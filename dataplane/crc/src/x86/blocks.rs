@@ -4,17 +4,31 @@
 //! processor waits for; eight registers were no faster on Zen 3.
 //!
 //! Both functions take: `from` is readable for `len` bytes, a multiple of a block; if `COPY`, `last` is writable for a block and `to` for
-//! all but one. `before` is added to the first 16 bytes. They race as `moves.rs` may.
+//! all but one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and `ahead` is not 0, the lines that lie
+//! so many bytes behind what is written are asked for, to be written.
 
 use super::moves::{move16, move32};
 use super::register::{constant, moved, moved_wide, over, over_wide};
 use crate::constants::OVER_128;
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// Bytes of a block of registers of 16 bytes.
 pub const XMM: usize = 128;
 /// Bytes of a block of registers of 32 bytes.
 pub const YMM: usize = 128;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Asks for the lines of `N` bytes, to be written.
+#[inline(always)]
+fn own<const N: usize>(at: *mut u8) {
+    for line in 0..N / LINE {
+        let at = at.wrapping_add(line * LINE);
+        // SAFETY: a prefetch changes nothing that the program sees, and faults on no address; processors that lack this one do nothing.
+        unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+}
 
 /// What whole blocks leave. If `COPY` they go to `to`, but the last one to `last`.
 ///
@@ -28,9 +42,10 @@ pub unsafe fn xmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
+    ahead: usize,
 ) -> __m128i {
     let factor = constant(&OVER_128);
-    let mut left = len;
+    let (mut left, mut later) = (len, to.wrapping_add(ahead));
     if left == XMM {
         to = last;
     }
@@ -42,12 +57,19 @@ pub unsafe fn xmm<const COPY: bool>(
     sums[0] = _mm_xor_si128(sums[0], before);
     while left != XMM {
         left -= XMM;
+        if COPY && ahead != 0 {
+            own::<XMM>(later);
+            later = later.wrapping_add(XMM);
+        }
         (from, to) = (from.wrapping_add(XMM), if left == XMM { last } else { to.wrapping_add(XMM) });
         for (at, sum) in sums.iter_mut().enumerate() {
             // SAFETY: there is another.
             let next = unsafe { move16::<COPY>(from.wrapping_add(16 * at), to.wrapping_add(16 * at)) };
             *sum = _mm_xor_si128(moved(*sum, factor), next);
         }
+    }
+    if COPY && ahead != 0 {
+        own::<XMM>(later);
     }
     let [first @ .., mut all] = sums;
     for (at, sum) in first.into_iter().enumerate() {
@@ -68,9 +90,10 @@ pub unsafe fn ymm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
+    ahead: usize,
 ) -> __m128i {
     let factor = _mm256_broadcastsi128_si256(constant(&OVER_128));
-    let mut left = len;
+    let (mut left, mut later) = (len, to.wrapping_add(ahead));
     if left == YMM {
         to = last;
     }
@@ -82,6 +105,10 @@ pub unsafe fn ymm<const COPY: bool>(
     sums[0] = _mm256_xor_si256(sums[0], _mm256_zextsi128_si256(before));
     while left != YMM {
         left -= YMM;
+        if COPY && ahead != 0 {
+            own::<YMM>(later);
+            later = later.wrapping_add(YMM);
+        }
         (from, to) = (from.wrapping_add(YMM), if left == YMM { last } else { to.wrapping_add(YMM) });
         for (at, sum) in sums.iter_mut().enumerate() {
             // SAFETY: there is another.
@@ -89,6 +116,9 @@ pub unsafe fn ymm<const COPY: bool>(
             // SAFETY: the caller's promise.
             *sum = _mm256_xor_si256(unsafe { moved_wide(*sum, factor) }, next);
         }
+    }
+    if COPY && ahead != 0 {
+        own::<YMM>(later);
     }
     let mut all = _mm256_setzero_si256();
     for (at, sum) in sums.into_iter().enumerate() {

@@ -92,9 +92,9 @@ impl Wide {
         // SAFETY: the caller's promises; nothing is written.
         unsafe {
             match self {
-                Wide::Xmm => xmm::<false>(from, none, none, len, crc),
-                Wide::Ymm => ymm::<false>(from, none, none, len, crc),
-                Wide::Zmm => zmm::<false>(from, none, none, len, crc),
+                Wide::Xmm => xmm::<false>(from, none, none, len, crc, 0),
+                Wide::Ymm => ymm::<false>(from, none, none, len, crc, 0),
+                Wide::Zmm => zmm::<false>(from, none, none, len, crc, 0),
             }
         }
     }
@@ -108,10 +108,11 @@ impl Wide {
     pub unsafe fn copy(self, from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
         let last = to.wrapping_add(len).wrapping_sub(self.block());
         // SAFETY: the caller's promises; the last block, if there is one, goes where it belongs.
-        unsafe { self.copy_to(from, to, last, len, crc) }
+        unsafe { self.copy_to(from, to, last, len, crc, 0) }
     }
 
-    /// The same, but the last block, or all if there is none, goes to `kept`: the state, and how many bytes these are.
+    /// The same, but the last block, or all if there is none, goes to `kept`: the state, and how many bytes these are. Lines that lie `ahead`
+    /// bytes behind those that are written are asked for, to be written soon; 0 for none. (`Zmm` asks for none.)
     ///
     /// # Safety
     /// As for [`copy`](Self::copy); `kept` is writable for a block.
@@ -123,22 +124,31 @@ impl Wide {
         kept: *mut u8,
         len: usize,
         crc: u32,
+        ahead: usize,
     ) -> (u32, usize) {
         let (to, most) = if len < self.block() { (kept, len) } else { (to, self.block()) };
         // SAFETY: the caller's promises; less than a block has room at `kept`.
-        (unsafe { self.copy_to(from, to, kept, len, crc) }, most)
+        (unsafe { self.copy_to(from, to, kept, len, crc, ahead) }, most)
     }
 
     /// # Safety
     /// As for [`copy`](Self::copy), but the last block goes to `last`, if there is one.
     #[inline]
-    unsafe fn copy_to(self, from: *const u8, to: *mut u8, last: *mut u8, len: usize, crc: u32) -> u32 {
+    unsafe fn copy_to(
+        self,
+        from: *const u8,
+        to: *mut u8,
+        last: *mut u8,
+        len: usize,
+        crc: u32,
+        ahead: usize,
+    ) -> u32 {
         // SAFETY: the caller's promises.
         unsafe {
             match self {
-                Wide::Xmm => xmm::<true>(from, to, last, len, crc),
-                Wide::Ymm => ymm::<true>(from, to, last, len, crc),
-                Wide::Zmm => zmm::<true>(from, to, last, len, crc),
+                Wide::Xmm => xmm::<true>(from, to, last, len, crc, ahead),
+                Wide::Ymm => ymm::<true>(from, to, last, len, crc, ahead),
+                Wide::Zmm => zmm::<true>(from, to, last, len, crc, ahead),
             }
         }
     }
@@ -146,12 +156,20 @@ impl Wide {
 
 macro_rules! ways {
     ($($name:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
-        /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last whole block, if there is one, to `last`.
+        /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last whole block, if there is one, to `last`,
+        /// and lines `ahead` bytes behind are asked for.
         ///
         /// # Safety
         /// As for [`Wide::sum`], and for [`Wide::copy`] if `COPY`.
         #[target_feature(enable = $features)]
-        unsafe fn $name<const COPY: bool>(from: *const u8, to: *mut u8, last: *mut u8, len: usize, crc: u32) -> u32 {
+        unsafe fn $name<const COPY: bool>(
+            from: *const u8,
+            to: *mut u8,
+            last: *mut u8,
+            len: usize,
+            crc: u32,
+            ahead: usize,
+        ) -> u32 {
             let (odd, whole) = (len % $block, len - len % $block);
             let mut left = match odd {
                 0 => Left { bytes: _mm_setzero_si128(), state: !crc },
@@ -164,7 +182,7 @@ macro_rules! ways {
                 let before = left.before();
                 let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
                 // SAFETY: the others, whole blocks.
-                left = Left { bytes: unsafe { $blocks(from, to, last, whole, before) }, state: 0 };
+                left = Left { bytes: unsafe { $blocks(from, to, last, whole, before, ahead) }, state: 0 };
             }
             !(register::remainder(left.bytes) ^ left.state)
         }

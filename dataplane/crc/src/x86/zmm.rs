@@ -34,6 +34,7 @@ pub unsafe fn zmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
+    _ahead: usize,
 ) -> __m128i {
     // SAFETY: the caller's promises.
     unsafe { if COPY { copies(from, to, last, len, before) } else { sums(from, to, last, len, before) } }

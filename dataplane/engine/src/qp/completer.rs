@@ -245,7 +245,7 @@ fn scatter<M: Memory>(
             let len = (span.len() - skip).min(piece.len());
             let (now, later) = piece.split_at(len);
             if let Some(part) = span.slice(skip, len) {
-                now.place(memory, part)?;
+                now.place(memory, part, span.len() - skip - len)?;
             }
             place = span.slice(skip + len, span.len() - skip - len).filter(|rest| rest.len() > 0);
             skip = 0;

@@ -117,7 +117,7 @@ impl Memory for HeapMemory {
         self.at(dst, |bytes| bytes.copy_from_slice(src))
     }
 
-    fn write_held(&self, dst: Span) -> Result<(), PlaceError> {
+    fn write_held(&self, dst: Span, _follows: u32) -> Result<(), PlaceError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let later = held.bytes.split_off(dst.len() as usize);
         let now = std::mem::replace(&mut held.bytes, later);

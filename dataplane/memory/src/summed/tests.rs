@@ -55,12 +55,20 @@ fn one(source: &[u8], len: usize, from: usize, to: usize, crc: u32) {
         assert_eq!(way.copy(source, &mut room[to..to + len], crc), expected, "{}", what(way));
         check(&room, source, to, &what(way));
     }
-    let what = format!("{len} bytes from {from} to {to}");
+    for follows in [0, AHEAD] {
+        kept(source, to, crc, follows);
+    }
+}
+
+/// The same, but for what is kept.
+fn kept(source: &[u8], to: usize, crc: u32, follows: usize) {
+    let len = source.len();
+    let what = format!("{len} bytes to {to}, {follows} follow");
     let mut room = vec![0xA5; to + len + 70];
     let target = room[to..to + len].as_mut_ptr();
     // SAFETY: as many bytes as the slices have, and nobody else writes them.
-    let (kept, state) = unsafe { Kept::copy(source.as_ptr(), target, len, crc) };
-    assert_eq!(state, expected, "{what}");
+    let (kept, state) = unsafe { Kept::copy(source.as_ptr(), target, len, crc, follows) };
+    assert_eq!(state, expect(source, crc), "{what}");
     assert!(kept.len >= len.min(WORD), "{what}: {} bytes are kept", kept.len);
     assert!(room[to + len - kept.len..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
     // SAFETY: the same place and length.

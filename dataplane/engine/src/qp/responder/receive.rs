@@ -116,7 +116,8 @@ impl Receive {
             let take = piece.len().min(span.len() - self.offset);
             let (now, later) = piece.split_at(take);
             if let Some(part) = span.slice(self.offset, take) {
-                now.place(memory, part)?;
+                // A receive may have more room than the message fills.
+                now.place(memory, part, 0)?;
             }
             self.filled += take;
             self.offset += take;

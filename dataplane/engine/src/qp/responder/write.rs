@@ -49,7 +49,7 @@ impl WriteProgress {
     }
 }
 
-/// Copies a payload to the beginning of a span that is at least as long.
+/// Copies a payload to the beginning of a span that is at least as long: all that the message still fills.
 #[inline(always)]
 pub(super) fn place<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Result<(), PlaceError> {
     match payload.only_slice() {
@@ -65,7 +65,7 @@ fn place_pieces<M: Memory>(memory: &M, span: Span, payload: &Payload<'_>) -> Res
     let mut at = 0;
     for piece in payload.pieces() {
         if let Some(part) = span.slice(at, piece.len()) {
-            piece.place(memory, part)?;
+            piece.place(memory, part, span.len() - at - piece.len())?;
         }
         at += piece.len();
     }
