@@ -310,6 +310,46 @@ enum Entry {
     Window(Arc<MemoryWindow>),
 }
 
+/// A key's region or window, found in a table: what it grants is asked at each use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    index: u32,
+    entry: &'a Entry,
+}
+
+impl<'a> Known<'a> {
+    /// Where a key leads, which often is where the one before did.
+    #[inline(always)]
+    pub fn again(before: Option<Known<'a>>, keys: &'a MrTable, key: u32) -> Option<Known<'a>> {
+        before.filter(|known| known.index == key >> 8).or_else(|| keys.known(key))
+    }
+
+    /// See [`MrTable::local`].
+    #[inline(always)]
+    pub fn local(self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
+        match self.entry {
+            Entry::Region(region) => region.check(key, pd, addr, len, need),
+            Entry::Window(_) => Err(KeyFault::Unknown),
+        }
+    }
+
+    /// See [`MrTable::remote`].
+    #[inline(always)]
+    pub fn remote(
+        self,
+        key: u32,
+        user: KeyUser,
+        addr: u64,
+        len: u32,
+        need: Access,
+    ) -> Result<Span, KeyFault> {
+        match self.entry {
+            Entry::Region(region) => region.check(key, user.pd, addr, len, need),
+            Entry::Window(window) => window.check(key, user, addr, len, need),
+        }
+    }
+}
+
 /// One worker's table of keys: regions, and windows over them.
 #[derive(Debug)]
 pub struct MrTable {
@@ -393,7 +433,7 @@ impl MrTable {
     #[inline(always)]
     pub fn local(&self, lkey: LKey, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let key = lkey.value();
-        self.find(key).ok_or(KeyFault::Unknown)?.check(key, pd, addr, len, need)
+        self.known(key).ok_or(KeyFault::Unknown)?.local(key, pd, addr, len, need)
     }
 
     /// A peer's access. `need` is the remote right that its operation takes.
@@ -407,11 +447,13 @@ impl MrTable {
         need: Access,
     ) -> Result<Span, KeyFault> {
         let key = rkey.value();
-        match self.by_index.get(key >> 8) {
-            Some(Entry::Region(region)) => region.check(key, user.pd, addr, len, need),
-            Some(Entry::Window(window)) => window.check(key, user, addr, len, need),
-            None => Err(KeyFault::Unknown),
-        }
+        self.known(key).ok_or(KeyFault::Unknown)?.remote(key, user, addr, len, need)
+    }
+
+    /// What has the index of a key, whether the key is valid or not.
+    #[inline(always)]
+    fn known(&self, key: u32) -> Option<Known<'_>> {
+        self.by_index.get(key >> 8).map(|entry| Known { index: key >> 8, entry })
     }
 
     /// All that a key grants, for a FLUSH of a whole region.

@@ -12,13 +12,13 @@ pub use shared::{DOMAIN, SRQN, receive, srq, xrc_srq};
 
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
-use crate::engine::{Engine, EngineConfig};
+use crate::engine::{Engine, EngineConfig, QpPlace};
 use crate::event::{AsyncEvent, EventQueue};
 use crate::memory::{Memory, RegionGone, RegionId};
 use crate::mr::{MemoryRegion, PdId};
 use crate::mw::{Binding, MemoryWindow, MwType};
 use crate::packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
-use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
+use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType, runs};
 use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
 use crate::status::Cqe;
 use crate::wr::{RecvWr, SendWr, Sge};
@@ -26,7 +26,8 @@ use crate::{Nanos, limits};
 use std::sync::Arc;
 use wire::{
     Addressing, Aeth, AtomicAckEth, Bth, ExtHeader, ExtHeaders, Frame, Gid, HeaderTemplate, LKey, Mac, Msn,
-    Mtu, Opcode, OpcodeInfo, Operation, Position, Psn, QKey, Qpn, RKey, RoceVersion, Syndrome, TxHeaders,
+    Mtu, Opcode, OpcodeInfo, Operation, Position, Psn, QKey, Qpn, RKey, RoceVersion, Run, Syndrome,
+    TxHeaders,
 };
 
 /// A packet as a value: one that was sent, or one to deliver.
@@ -107,10 +108,11 @@ impl Packet {
     /// The whole frame, with a right iCRC.
     pub fn frame(&self, template: &HeaderTemplate) -> Vec<u8> {
         let mut frame = vec![0; wire::MAX_HEADERS_LEN];
-        let TxHeaders { len, mut icrc, .. } =
+        let TxHeaders { len, bth_offset, mut icrc } =
             wire::write_headers(template, &self.bth.to_bytes(), &self.ext, 0, self.payload.len(), &mut frame);
         let pad = &[0; 3][..usize::from(self.bth.pad_count)];
         frame.truncate(len);
+        icrc.update(&frame[bth_offset..]);
         for piece in [&self.payload[..], pad] {
             icrc.update(piece);
             frame.extend_from_slice(piece);
@@ -468,6 +470,26 @@ impl Rig {
         let payload = Payload::contiguous(&packet.payload);
         let qpn = frame.bth().dest_qpn;
         self.engine.deliver(self.now, qpn, &RxPacket { frame: &frame, head: &bytes, payload });
+    }
+
+    /// Packets of a burst, which goes on, as a worker delivers them: those that run, together. How many were executed together.
+    pub fn deliver_runs(&mut self, packets: &[Packet]) -> u32 {
+        let frames: Vec<_> = packets.iter().map(|packet| packet.frame(&self.from_peer)).collect();
+        let (mut rest, mut together) = (&frames[..], 0);
+        while let Some((first, behind)) = rest.split_first() {
+            let frame = Frame::parse(first, first.len()).expect("a frame that parses");
+            let payload = Payload::contiguous(&first[frame.payload_offset()..][..frame.payload_len()]);
+            let (qpn, now) = (frame.bth().dest_qpn, self.now);
+            let mut run = Run::of(&frame, first).filter(|_| runs(frame.info));
+            let follows = |bytes: &&Vec<u8>| run.as_mut().is_some_and(|run| run.take(bytes));
+            let count = behind.iter().take_while(follows).count();
+            let place = self.engine.place_of(qpn, frame.info).unwrap_or(QpPlace::NOWHERE);
+            self.engine.deliver_at(now, place, qpn, &RxPacket { frame: &frame, head: first, payload });
+            let (followers, odd) = behind.split_at(count);
+            together += self.engine.deliver_followers(now, place, &frame, followers, Vec::as_slice);
+            rest = odd;
+        }
+        together
     }
 
     /// The burst ends.

@@ -75,6 +75,12 @@ impl Icrc {
         Icrc(crc)
     }
 
+    /// The same after other bytes, which make this difference.
+    #[inline(always)]
+    pub(crate) const fn changed(self, by: u32) -> Icrc {
+        Icrc(self.0 ^ by)
+    }
+
     /// Accounts for the byte of the BTH that is not covered, when the BTH comes next.
     #[inline]
     pub(crate) fn before_bth(self, congestion: u8) -> Icrc {

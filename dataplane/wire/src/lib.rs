@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | take a received frame apart | [`Frame::parse`], [`Frame::ext`], [`Frame::verify_icrc`] |
 //! | take one apart that is like one before | [`Flow`] |
+//! | know one that follows another | [`Run`], [`Frame::following`] |
 //! | know what an opcode means | [`Opcode::info`], [`Opcode::of`] |
 //! | send | [`HeaderTemplate`], [`ExtHeaders`], [`write_headers`], [`Icrc`] |
 //! | read and write management datagrams | [`mad`] |
@@ -58,7 +59,7 @@ mod sport;
 mod template;
 mod types;
 
-pub use frame::{Flow, Frame, FrameError, HEAD_LEN, Network};
+pub use frame::{Flow, Frame, FrameError, HEAD_LEN, Network, Run};
 pub use grh_area::{GRH_AREA_LEN, GrhArea, grh_area};
 pub use header::{
     Aeth, AtomicAckEth, AtomicEth, Bth, CNP_BODY, CREDITS_UNUSED, Deth, ExtHeader, Feth, Ieth, ImmDt,

@@ -12,8 +12,9 @@ use crate::mad::is_for_gsi;
 use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
 use dpdk::{Mbuf, MbufBurst};
+use engine::qp::runs;
 use engine::{Nanos, Payload, QpPlace, RxPacket};
-use wire::{Frame, FrameError, HEAD_LEN, Icrc, Qpn, Vlan};
+use wire::{Frame, FrameError, HEAD_LEN, Icrc, Qpn, Run, Vlan};
 
 /// Frames of one receive burst.
 pub(crate) const RX_BURST: usize = 32;
@@ -44,7 +45,9 @@ enum Fate {
     Dropped,
     /// For the engine here (which counts QPs it does not know), and where its QP is.
     Local(QpPlace),
-    /// The same for a frame whose payload is lent, and stays where it is until it is placed.
+    /// It follows the frame before it in a run, and has its fate. Nothing else is known of it.
+    Follows,
+    /// For the engine here, and its payload is lent: it stays where it is until it is placed.
     Lent,
     /// For the members of a group.
     Group,
@@ -61,7 +64,7 @@ enum Fate {
 pub(crate) struct Received {
     pub burst: MbufBurst<RX_BURST>,
     fates: ArrayVec<Fate, RX_BURST>,
-    /// What the frames were parsed to, where they are RoCE for us. Each is written in its place, since it is large.
+    /// What the frames were parsed to, where they are RoCE for us and do not follow others. Each is written in its place, since it is large.
     frames: [Option<Frame>; RX_BURST],
 }
 
@@ -110,7 +113,7 @@ impl Lane {
     fn parse_group(&mut self, received: &mut Received, origin: Origin) {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
-        let mut bytes = 0;
+        let (mut bytes, mut run) = (0, None::<Run>);
         for index in fates.len()..burst.len() {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_data();
@@ -119,6 +122,15 @@ impl Lane {
             let len = mbuf.pkt_len();
             if origin == Origin::Wire {
                 self.counters.traffic.rx_bytes += len as u64;
+            }
+            bytes += len;
+            let follows = run.as_mut().is_some_and(|run| follows(mbuf, run));
+            if follows {
+                fates.push(Fate::Follows);
+                if bytes >= GROUP_BYTES {
+                    break;
+                }
+                continue;
             }
             let place = &mut frames[index];
             let fate = if mbuf.is_lent() {
@@ -130,7 +142,7 @@ impl Lane {
             if let Some(frame) = place {
                 self.engine.expect_qp(frame.bth().dest_qpn);
             }
-            bytes += len;
+            run = begin_run(mbuf, place, fate, origin);
             fates.push(fate);
             if bytes >= GROUP_BYTES {
                 break;
@@ -141,11 +153,18 @@ impl Lane {
     /// The end of the first pass: where the QPs are. Looked up in a row, what several of them need is on its way at the same time.
     fn find_qps(&self, received: &mut Received, begin: usize) {
         let Received { fates, frames, .. } = received;
+        let mut leaves = false;
         for (fate, frame) in fates.iter_mut().zip(frames.iter()).skip(begin) {
             if let (Fate::Local(_), Some(frame)) = (*fate, frame) {
-                *fate = self.place_of(frame).map_or(Fate::Away, Fate::Local);
+                let place = self.place_of(frame);
+                leaves |= place.is_none();
+                *fate = place.map_or(Fate::Away, Fate::Local);
             }
         }
+        if leaves {
+            leave_one_by_one(received, begin);
+        }
+        let Received { fates, frames, .. } = received;
         if self.engine.has_many_qps() {
             for (fate, frame) in fates.iter().zip(frames.iter()).skip(begin) {
                 if let (Fate::Local(place), Some(frame)) = (*fate, frame) {
@@ -294,15 +313,24 @@ impl Lane {
     fn execute_group(&mut self, now: Nanos, received: &Received, begin: usize) -> bool {
         let Received { burst, fates, frames } = received;
         let mut leaving = false;
-        for ((mbuf, fate), frame) in burst.as_slice().iter().zip(fates).zip(frames).skip(begin) {
+        let burst = burst.as_slice();
+        for (index, ((mbuf, fate), frame)) in burst.iter().zip(fates).zip(frames).enumerate().skip(begin) {
             match (fate, frame) {
-                (Fate::Local(place), Some(frame)) => self.execute_at(now, mbuf, frame, *place),
+                (Fate::Local(place), Some(frame)) => {
+                    self.execute_at(now, mbuf, frame, *place);
+                    let behind = index + 1;
+                    let followers = fates[behind..].iter().take_while(|fate| **fate == Fate::Follows).count();
+                    if followers > 0 {
+                        let followers = &burst[behind..behind + followers];
+                        self.engine.deliver_followers(now, *place, frame, followers, Mbuf::data);
+                    }
+                }
                 (Fate::Lent, Some(frame)) => self.execute_lent(now, mbuf, frame),
                 (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
                 (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
                 (Fate::Away | Fate::Slow, _) => leaving = true,
                 // What has another fate has a frame, too.
-                (Fate::Dropped, _) | (_, None) => {}
+                (Fate::Dropped | Fate::Follows, _) | (_, None) => {}
             }
         }
         leaving
@@ -351,6 +379,39 @@ impl Lane {
         }
         let (first, rest) = pieces.split_first().map_or((&[][..], &[][..]), |(first, rest)| (*first, rest));
         self.engine.deliver(now, qpn, &RxPacket { frame, head, payload: Payload::segmented(first, rest) });
+    }
+}
+
+/// The run that a frame may begin: one for a QP here, of a kind that is executed in runs.
+#[inline(always)]
+fn begin_run(mbuf: &Mbuf, frame: &Option<Frame>, fate: Fate, origin: Origin) -> Option<Run> {
+    let (Fate::Local(_), Some(frame), Origin::Wire) = (fate, frame, origin) else { return None };
+    if !runs(frame.info) || mbuf.stripped_vlan().is_some() {
+        return None;
+    }
+    Run::of(frame, only_segment(mbuf)?)
+}
+
+/// Whether a frame comes next in a run, and is right.
+#[inline(always)]
+fn follows(mbuf: &Mbuf, run: &mut Run) -> bool {
+    mbuf.stripped_vlan().is_none() && only_segment(mbuf).is_some_and(|bytes| run.take(bytes))
+}
+
+/// What follows a frame whose QP is not here leaves as if it followed none.
+#[cold]
+fn leave_one_by_one(received: &mut Received, begin: usize) {
+    let Received { burst, fates, frames } = received;
+    let mut leaving = None::<Frame>;
+    for ((mbuf, fate), frame) in burst.as_slice().iter().zip(fates).zip(frames).skip(begin) {
+        match (*fate, leaving) {
+            (Fate::Follows, Some(first)) => {
+                *frame = Some(first.following(mbuf.data()));
+                *fate = Fate::Away;
+            }
+            (Fate::Follows, None) => {}
+            _ => leaving = frame.filter(|_| *fate == Fate::Away),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ mod window;
 
 pub use attr::{QpAttr, QpAttrMask};
 pub use modify::ModifyError;
+pub use responder::runs;
 pub use state::{QpState, QpType};
 pub use transition::{Rule, rule};
 
@@ -47,7 +48,8 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
-pub(crate) use admit::{Hears, admit};
+pub(crate) use admit::{Hears, admit, admits_like};
+pub(crate) use responder::execute_run;
 
 /// What a QP is created with.
 #[derive(Clone, Debug)]

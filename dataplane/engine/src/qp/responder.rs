@@ -16,6 +16,7 @@ mod rc;
 mod receive;
 mod refuse;
 mod resources;
+mod run;
 mod sequence;
 mod uc;
 mod ud;
@@ -23,6 +24,8 @@ mod write;
 mod xrc;
 
 pub(super) use refuse::refuse;
+pub(crate) use run::execute as execute_run;
+pub use run::runs;
 
 use super::respond::Outbox;
 use super::slots::Slots;

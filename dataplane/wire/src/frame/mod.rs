@@ -8,9 +8,11 @@
 mod error;
 mod flow;
 mod lower;
+mod run;
 
 pub use error::FrameError;
 pub use flow::Flow;
+pub use run::Run;
 
 use crate::header::{Bth, BthWords, ExtHeader};
 use crate::icrc::ICRC_LEN;

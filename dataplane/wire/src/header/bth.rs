@@ -97,6 +97,12 @@ impl Bth {
         bytes
     }
 
+    /// Whether the last four bytes of a BTH ask for an acknowledgement.
+    #[inline]
+    pub const fn asks_ack(last: [u8; 4]) -> bool {
+        last[0] & 0x80 != 0
+    }
+
     /// The pad count in the bytes of a BTH.
     #[inline]
     pub const fn pad_in(bytes: &[u8; Self::LEN]) -> usize {
@@ -119,6 +125,12 @@ impl BthWords {
 
     pub const fn with_psn(mut self, psn: Psn) -> Self {
         self.0[2] = self.0[2] & 0xFF00_0000 | psn.value();
+        self
+    }
+
+    /// The same with other last four bytes: AckReq, seven reserved bits and the PSN.
+    pub const fn with_last(mut self, last: u32) -> Self {
+        self.0[2] = last;
         self
     }
 

@@ -20,6 +20,7 @@ mod opcode_order;
 mod other_frames;
 mod perf_management;
 mod psn_arithmetic;
+mod runs;
 mod source_ports;
 mod support;
 mod syndromes;

@@ -8,12 +8,13 @@ use super::{execute, length, sequence};
 use crate::access::Access;
 use crate::counters::Counter;
 use crate::memory::Memory;
+use crate::mr::Known;
 use crate::packet::RxPacket;
 use crate::qp::{Ctx, Qp};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use wire::{Opcode, Operation, Position, Service};
 
-const SEND_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Send, Position::Only);
+pub(super) const SEND_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Send, Position::Only);
 
 /// Executes, completes and acknowledges a SEND whose turn it is, if it is plain; whether it was.
 #[inline(always)]
@@ -35,16 +36,30 @@ pub(super) fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'
 /// Fills and releases the oldest receive: its `wr_id`, and bytes.
 #[inline(always)]
 fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Option<(u64, u32)> {
-    let Qp { rq, resp, attr, pd, .. } = qp;
     let is_usual = Some(packet.frame.info.opcode) == SEND_ONLY
-        && resp.receive.is_free()
-        && sequence::opcode(resp, packet).is_ok()
-        && length::is_right(packet.frame, attr.path_mtu);
+        && qp.resp.receive.is_free()
+        && sequence::opcode(&qp.resp, packet).is_ok()
+        && length::is_right(packet.frame, qp.attr.path_mtu);
     let bytes = packet.payload.only_slice().filter(|_| is_usual)?;
+    fill(qp, ctx, bytes, &mut None)
+}
+
+/// The same for these bytes. The key that was found last is `known`.
+#[inline(always)]
+pub(super) fn fill<'a, M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'a, M>,
+    bytes: &[u8],
+    known: &mut Option<Known<'a>>,
+) -> Option<(u64, u32)> {
+    let Qp { rq, pd, .. } = qp;
     let own = rq.as_mut()?;
     let wqe = own.peek()?;
     let (wr_id, piece, len) = (wqe.wr_id, wqe.piece()?, bytes.len() as u32);
-    let all = ctx.keys.local(piece.lkey, *pd, piece.addr, piece.len, Access::LOCAL_WRITE).ok()?;
+    let key = piece.lkey.value();
+    let found = Known::again(*known, ctx.keys, key)?;
+    *known = Some(found);
+    let all = found.local(key, *pd, piece.addr, piece.len, Access::LOCAL_WRITE).ok()?;
     ctx.memory.write(all.slice(0, len)?, bytes).ok()?;
     own.pass();
     Some((wr_id, len))

@@ -1,0 +1,161 @@
+//! Packets that follow one another in a run: WRITEs or plain SENDs of RC that came in a row, in one packet each, alike but for PSN, AckReq,
+//! RETH and payload.
+//!
+//! What the stages ask of the first is asked once, and what the others come to is noted together. It is left to the stages as soon as
+//! one of them would do anything else than execute a packet, complete its receive and acknowledge it, and nothing has changed for it by then.
+
+use super::write::WriteProgress;
+use super::{length, plain};
+use crate::access::Access;
+use crate::counters::Counter;
+use crate::memory::Memory;
+use crate::mr::Known;
+use crate::qp::{Ctx, Qp, QpState, admits_like};
+use crate::status::{Cqe, WcOpcode, WcStatus};
+use wire::{Bth, Frame, Opcode, OpcodeInfo, Operation, Position, Reth, Service};
+
+/// Bytes of AckReq and the PSN, where what a follower has of its own begins.
+const LAST: usize = 4;
+
+const WRITE_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Write, Position::Only);
+
+/// Whether packets that follow one of this kind may be executed with it.
+#[inline(always)]
+pub fn runs(info: &OpcodeInfo) -> bool {
+    let opcode = Some(info.opcode);
+    opcode == WRITE_ONLY || opcode == plain::SEND_ONLY
+}
+
+/// What was executed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Executed {
+    packets: u32,
+    asks_ack: bool,
+}
+
+impl Executed {
+    #[inline(always)]
+    fn add(&mut self, last: [u8; LAST]) {
+        self.packets += 1;
+        self.asks_ack |= Bth::asks_ack(last);
+    }
+}
+
+/// Executes packets that follow `first`, which was delivered: these are all bytes of their frames. How many it were; the rest goes through
+/// the stages.
+#[inline(always)]
+pub(crate) fn execute<'a, M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    first: &Frame,
+    frames: impl Iterator<Item = &'a [u8]>,
+) -> u32 {
+    if !is_usual(qp, first) {
+        return 0;
+    }
+    let (begin, end) = (first.bth_offset() + Bth::LEN - LAST, first.payload_offset() + first.payload_len());
+    // They are as long as the first, so this ends with none of them.
+    let own = frames.map_while(|bytes| bytes.get(begin..end)?.split_first_chunk::<LAST>());
+    let (executed, counter) = match Some(first.info.opcode) {
+        WRITE_ONLY => (writes(qp, ctx, own, first.payload_len() as u32), Counter::RxWriteRequests),
+        plain::SEND_ONLY => (sends(qp, ctx, own, first.bth().solicited), Counter::RxSendRequests),
+        _ => return 0,
+    };
+    if executed.packets > 0 {
+        note(qp, first, executed, counter);
+    }
+    executed.packets
+}
+
+/// What the stages ask of each packet, and is the same for all: it may come now, the QP allows it, and it has the right length.
+#[inline(always)]
+fn is_usual(qp: &Qp, first: &Frame) -> bool {
+    admits_like(qp, first)
+        && !qp.resp.outbox.is_final()
+        && first.bth().psn.next() == qp.resp.expected
+        && first.info.may_come(qp.resp.standing)
+        && length::is_right(first, qp.attr.path_mtu)
+}
+
+/// WRITEs of `len` bytes each.
+#[inline(always)]
+fn writes<'a, M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    own: impl Iterator<Item = (&'a [u8; LAST], &'a [u8])>,
+    len: u32,
+) -> Executed {
+    let (mut executed, mut latest) = (Executed::default(), None);
+    // Without bytes there is no key to check (IBA C9-88).
+    if len == 0 || !qp.attr.access.contains(Access::REMOTE_WRITE) {
+        return executed;
+    }
+    let (user, mut known) = (qp.key_user(), None);
+    for (last, rest) in own {
+        let Some((reth, payload)) = rest.split_first_chunk() else { break };
+        let reth = Reth::from_bytes(reth);
+        let key = reth.rkey.value();
+        // The key is found once. What it grants is asked each time: it may be taken away meanwhile.
+        let Some(found) = Known::again(known, ctx.keys, key) else { break };
+        known = Some(found);
+        let span = found.remote(key, user, reth.va, len, Access::REMOTE_WRITE);
+        let placed = span.is_ok_and(|span| reth.dma_len == len && ctx.memory.write(span, payload).is_ok());
+        if !placed {
+            break;
+        }
+        executed.add(*last);
+        latest = Some(reth);
+    }
+    if let Some(reth) = latest {
+        qp.resp.write = WriteProgress::new(reth);
+        qp.resp.write.placed(len);
+    }
+    executed
+}
+
+/// SENDs, each into the oldest receive.
+#[inline(always)]
+fn sends<'a, M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    own: impl Iterator<Item = (&'a [u8; LAST], &'a [u8])>,
+    solicited: bool,
+) -> Executed {
+    let (mut executed, mut known) = (Executed::default(), None);
+    if !qp.resp.receive.is_free() {
+        return executed;
+    }
+    let qpn = qp.qpn;
+    for (last, payload) in own {
+        let Some((wr_id, byte_len)) = plain::fill(qp, ctx, payload, &mut known) else { break };
+        ctx.memory.publish();
+        qp.push_received(ctx, || Cqe {
+            byte_len,
+            solicited,
+            ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qpn)
+        });
+        executed.add(*last);
+        // A completion that found no room has ended it.
+        if qp.state == QpState::Err {
+            break;
+        }
+    }
+    executed
+}
+
+/// What admission, advance and acknowledge note of each.
+#[inline(always)]
+fn note(qp: &mut Qp, first: &Frame, executed: Executed, counter: Counter) {
+    let Executed { packets, asks_ack } = executed;
+    qp.counters.add(Counter::RxPackets, packets.into());
+    qp.counters.add(Counter::RxPayloadBytes, u64::from(packets) * first.payload_len() as u64);
+    qp.counters.add(counter, packets.into());
+    let resp = &mut qp.resp;
+    resp.outbox.expected_arrived();
+    resp.expected = resp.expected.add(packets);
+    resp.msn = resp.msn.add(packets);
+    resp.standing = first.info.leaves();
+    if asks_ack {
+        resp.outbox.ask_ack();
+    }
+}

@@ -1,0 +1,136 @@
+//! Runs: frames of a flow, one behind the other, that differ in what counts them, and behind the BTH.
+//!
+//! A requester sends its messages in a row. What was found of the first such frame holds for those that follow: the bytes below the
+//! end of the BTH are the same, but for IPv4's identification and checksum, the PSN, which is the next one, and AckReq. So they need not be
+//! parsed again, and the iCRC up to the PSN is known. A run decides nothing: a frame that is odd in anything does not follow.
+
+use super::flow::{BTH, L3};
+use super::{Frame, Network};
+use crate::crc::{Change, change_after};
+use crate::header::Bth;
+use crate::icrc::{Icrc, mask_headers};
+use crate::net::Ipv4Header;
+
+/// Where the last four bytes of the BTH begin: AckReq, seven reserved bits and the PSN.
+const LAST: usize = BTH + Bth::LEN - 4;
+
+/// Where IPv4's identification lies.
+const ID: usize = L3 + 4;
+
+/// The bytes before the last four, in words of eight, the first byte lowest; the last two are once more in the number behind them.
+type Words = [u64; 6];
+
+/// The bits that are the same: all but IPv4's identification and checksum.
+const SHARED: Words = [u64::MAX, u64::MAX, !0xFFFF_0000, !0xFFFF, u64::MAX, u64::MAX];
+
+/// AckReq in the last eight bytes of a BTH, as a number.
+const ACK_REQ: u64 = 1 << 31;
+
+/// The PSN there.
+const PSN: u64 = 0xFF_FFFF;
+
+/// What the first byte of the identification changes in the iCRC before the last four bytes of the BTH, and the second.
+static ID_CHANGES: [Change; 2] = [change_after(LAST - ID - 1), change_after(LAST - ID - 2)];
+
+/// Frames of a flow whose PSNs follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    shared: Words,
+    /// The last eight bytes of the BTH of the frame that comes next, but for AckReq.
+    next: u64,
+    /// The sum of what is shared of the IPv4 header, by two bytes, or a sum that means the same.
+    ip_sum: u32,
+    /// The iCRC before the last four bytes of the BTH where the identification is 0, once it was needed: most frames are not followed.
+    icrc: Option<Icrc>,
+    /// Bytes of each frame, and up to the end of its iCRC.
+    frame_len: usize,
+    end: usize,
+}
+
+impl Run {
+    /// The run that begins with a frame, which was parsed from `bytes`, is all there and was found right. `None` for what has a tag or
+    /// a UDP checksum, or is not RoCEv2 over IPv4.
+    #[inline(always)]
+    pub fn of(frame: &Frame, bytes: &[u8]) -> Option<Run> {
+        let runs = frame.network == Network::V4
+            && frame.l3_offset() == L3
+            && frame.udp_checksum == 0
+            && frame.end() <= bytes.len();
+        let (words, last) = lower(bytes)?;
+        let mut shared = SHARED;
+        shared.iter_mut().zip(words).for_each(|(shared, word)| *shared &= word);
+        // With identification and checksum it is right, so it is what is missing to zero without them.
+        let ip_sum = 2 * 0xFFFF - half(words[2] >> 16) - half(words[3]);
+        let (frame_len, end) = (bytes.len(), frame.end());
+        runs.then_some(Run { shared, next: after(last), ip_sum, icrc: None, frame_len, end })
+    }
+
+    /// Whether a frame, of which these are all bytes, comes next and is right: it would be parsed to what [`Frame::following`] says, and
+    /// its iCRC would be found right. If so, the one behind it comes next.
+    #[inline(always)]
+    pub fn take(&mut self, bytes: &[u8]) -> bool {
+        let Some((words, last)) = lower(bytes) else { return false };
+        let differs = |at: usize| (words[at] & SHARED[at]) ^ self.shared[at];
+        let differs = differs(0) | differs(1) | differs(2) | differs(3) | differs(4) | differs(5);
+        if differs | ((last ^ self.next) & !ACK_REQ) != 0 || bytes.len() != self.frame_len {
+            return false;
+        }
+        let (id, checksum) = (words[2] >> 16, words[3]);
+        if !Ipv4Header::sum_ok(self.ip_sum + half(id) + half(checksum)) {
+            return false;
+        }
+        let Some(before) = self.icrc.or_else(|| self.find_icrc(bytes)) else { return false };
+        let [first, second] = &ID_CHANGES;
+        let mut icrc = before.changed(first[usize::from(id as u8)] ^ second[usize::from((id >> 8) as u8)]);
+        icrc.update(bytes.get(LAST..self.end).unwrap_or_default());
+        if icrc.is_right() {
+            self.next = after(self.next);
+        }
+        icrc.is_right()
+    }
+
+    /// The iCRC of what the frames share.
+    #[inline(never)]
+    fn find_icrc(&mut self, bytes: &[u8]) -> Option<Icrc> {
+        let mut shared: [u8; LAST - L3] = *bytes.get(L3..)?.first_chunk()?;
+        mask_headers(Network::V4, &mut shared);
+        shared[ID - L3..ID - L3 + 2].fill(0);
+        let mut icrc = Icrc::start();
+        icrc.update(&shared);
+        self.icrc = Some(icrc);
+        self.icrc
+    }
+}
+
+impl Frame {
+    /// What a frame that [follows](Run::take) this one was parsed to, by its bytes.
+    #[must_use]
+    pub fn following(&self, bytes: &[u8]) -> Frame {
+        let last = bytes.get(self.bth_offset() + Bth::LEN - 4..).and_then(|rest| rest.first_chunk());
+        Frame { bth: last.map_or(self.bth, |last| self.bth.with_last(u32::from_be_bytes(*last))), ..*self }
+    }
+}
+
+/// The words of a frame's beginning, and the last eight bytes of its BTH as a number.
+#[inline(always)]
+fn lower(bytes: &[u8]) -> Option<(Words, u64)> {
+    let lower = bytes.first_chunk::<{ LAST + 4 }>()?;
+    let mut words = [0; 6];
+    let (eights, _) = lower.as_chunks::<8>();
+    for (word, eight) in words.iter_mut().zip(eights) {
+        *word = u64::from_le_bytes(*eight);
+    }
+    Some((words, u64::from_be_bytes(*lower.last_chunk()?)))
+}
+
+/// What comes after the last eight bytes of a BTH: the next PSN.
+#[inline(always)]
+const fn after(last: u64) -> u64 {
+    last & !PSN | (last + 1) & PSN
+}
+
+/// Two bytes of a header.
+#[inline(always)]
+const fn half(word: u64) -> u32 {
+    word as u32 & 0xFFFF
+}

@@ -1,0 +1,219 @@
+//! A frame that follows another in a run is what the parser would say, with a right iCRC; or it does not follow.
+
+use crate::support::valid_vectors;
+use proptest::prelude::*;
+use wire::*;
+
+/// Where IPv4 and the BTH begin in a frame without a tag.
+const IP: usize = 14;
+const BTH: usize = 42;
+
+/// Frames that runs begin with.
+fn firsts() -> Vec<(&'static str, Vec<u8>)> {
+    let vectors = valid_vectors().into_iter();
+    let all = vectors.map(|vector| (vector.name, vector.frame));
+    all.filter(|(_, bytes)| Run::of(&parsed(bytes), bytes).is_some()).collect()
+}
+
+fn parsed(bytes: &[u8]) -> Frame {
+    Frame::parse(bytes, bytes.len()).unwrap()
+}
+
+fn run(bytes: &[u8]) -> Run {
+    Run::of(&parsed(bytes), bytes).unwrap()
+}
+
+/// Makes the IPv4 checksum right.
+fn right_checksum(bytes: &mut [u8]) {
+    bytes[IP + 10..IP + 12].fill(0);
+    let mut sum = OnesComplement::default();
+    sum.bytes(&bytes[IP..IP + 20]);
+    let checksum = !sum.folded();
+    bytes[IP + 10..IP + 12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Makes the iCRC right, if the frame parses.
+fn seal(bytes: &mut [u8]) {
+    if let (Ok(frame), Ok(icrc)) = (Frame::parse(bytes, bytes.len()), compute_icrc(bytes)) {
+        bytes[frame.icrc_offset()..frame.end()].copy_from_slice(&icrc.to_le_bytes());
+    }
+}
+
+fn set_psn(bytes: &mut [u8], psn: Psn) {
+    bytes[BTH + 9..BTH + 12].copy_from_slice(&psn.to_bytes());
+}
+
+/// The frame `count` places behind another, with its own identification and payload.
+fn behind(first: &[u8], count: u16) -> Vec<u8> {
+    let mut next = first.to_vec();
+    set_psn(&mut next, parsed(first).bth().psn.add(count.into()));
+    next[IP + 4..IP + 6].copy_from_slice(&(count.wrapping_mul(0x1234) + 7).to_be_bytes());
+    let payload = parsed(first).payload_offset()..parsed(first).icrc_offset();
+    next[payload].iter_mut().for_each(|byte| *byte ^= count as u8);
+    right_checksum(&mut next);
+    seal(&mut next);
+    next
+}
+
+/// Whether a frame follows; if it does, it has to be right and what the parser says, with the bytes of the first below the PSN.
+fn follows(run: &mut Run, first: &[u8], bytes: &[u8]) -> bool {
+    let taken = run.take(bytes);
+    if taken {
+        let frame = parsed(bytes);
+        assert_eq!(parsed(first).following(bytes), frame, "{}", hex::encode(bytes));
+        assert_eq!(frame.verify_icrc(bytes, [bytes]), Ok(()), "{}", hex::encode(bytes));
+        assert_eq!(frame.udp_checksum, 0);
+    }
+    taken
+}
+
+#[test]
+fn only_untagged_v4_without_a_udp_checksum_runs() {
+    for vector in valid_vectors() {
+        let frame = vector.parse();
+        let runs = frame.network == Network::V4 && frame.vlan.is_none() && frame.udp_checksum == 0;
+        assert_eq!(Run::of(&frame, &vector.frame).is_some(), runs, "{}", vector.name);
+    }
+    assert!(firsts().len() > 20);
+}
+
+#[test]
+fn the_next_frames_follow_and_no_others() {
+    for (name, first) in firsts() {
+        let mut run = run(&first);
+        assert!(!follows(&mut run, &first, &first), "{name}: the first once more");
+        for count in 1..20 {
+            let next = behind(&first, count);
+            assert!(!follows(&mut run, &first, &behind(&first, count + 1)), "{name}: one ahead");
+            assert!(follows(&mut run, &first, &next), "{name}: {count}");
+            assert!(!follows(&mut run, &first, &next), "{name}: {count} once more");
+        }
+    }
+}
+
+#[test]
+fn the_psn_after_the_last_is_the_first() {
+    for (name, mut first) in firsts() {
+        for ack in [0, 0x80, 0x7F, 0xFF] {
+            first[BTH + 8] = ack;
+            set_psn(&mut first, Psn::new(0xFF_FFFE));
+            seal(&mut first);
+            let mut run = run(&first);
+            let [last, wrapped] = [1, 2].map(|count| behind(&first, count));
+            assert_eq!(parsed(&wrapped).bth().psn, Psn::new(0));
+            assert!(follows(&mut run, &first, &last), "{name}");
+            let mut carried = wrapped.clone();
+            carried[BTH + 8] = ack.wrapping_add(1);
+            seal(&mut carried);
+            assert!(!follows(&mut run, &first, &carried), "{name}: nothing is carried into the byte before");
+            assert!(follows(&mut run, &first, &wrapped), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_asks_for_an_acknowledgement_follows_one_that_does_not() {
+    for (name, first) in firsts() {
+        let mut run = run(&first);
+        for count in 1..=4 {
+            let mut next = behind(&first, count);
+            next[BTH + 8] ^= if count % 2 == 0 { 0x80 } else { 0 };
+            seal(&mut next);
+            assert!(follows(&mut run, &first, &next), "{name}: {count}");
+            let last = next[BTH + 8..BTH + 12].try_into().unwrap();
+            assert_eq!(Bth::asks_ack(last), parsed(&next).bth().ack_req);
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_another_length_does_not_follow() {
+    for (name, first) in firsts() {
+        let mut run = run(&first);
+        let mut next = behind(&first, 1);
+        next.push(0);
+        assert!(!follows(&mut run, &first, &next), "{name}: padded");
+        next.truncate(first.len() - 1);
+        assert!(!follows(&mut run, &first, &next), "{name}: cut");
+        assert!(!follows(&mut run, &first, &next[..BTH + 11]), "{name}: cut to less than a BTH");
+    }
+}
+
+/// With checksum and iCRC made right or left alone, so that each check has to notice by itself.
+#[test]
+fn a_flipped_bit_below_the_psn_is_noticed() {
+    for (name, first) in firsts() {
+        let next = behind(&first, 1);
+        for bit in 0..(BTH + 12) * 8 {
+            for redone in [false, true] {
+                let mut bent = next.clone();
+                bent[bit / 8] ^= 1 << (bit % 8);
+                if redone {
+                    right_checksum(&mut bent);
+                    seal(&mut bent);
+                }
+                // Identification and checksum are a frame's own; AckReq is any frame's.
+                let free =
+                    redone && matches!(bit / 8, 18..=19 | 24..=25) || redone && bit == (BTH + 8) * 8 + 7;
+                assert_eq!(
+                    follows(&mut run(&first), &first, &bent),
+                    free,
+                    "{name}: bit {bit}, redone: {redone}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_behind_the_bth_is_noticed() {
+    for (name, first) in firsts() {
+        let next = behind(&first, 1);
+        for bit in (BTH + 12) * 8..parsed(&next).end() * 8 {
+            let mut bent = next.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert!(!follows(&mut run(&first), &first, &bent), "{name}: bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn every_identification_is_covered() {
+    let (_, first) = firsts().swap_remove(0);
+    for id in (0..=u16::MAX).step_by(if cfg!(miri) { 4099 } else { 7 }) {
+        let mut next = behind(&first, 1);
+        next[IP + 4..IP + 6].copy_from_slice(&id.to_be_bytes());
+        right_checksum(&mut next);
+        assert!(!follows(&mut run(&first), &first, &next) || id == 0x1234 + 7, "{id}: by the iCRC");
+        seal(&mut next);
+        assert!(follows(&mut run(&first), &first, &next), "{id}");
+    }
+}
+
+proptest! {
+    /// Whatever else is in the frame.
+    #[test]
+    fn never_takes_what_the_parser_refuses(
+        index in 0usize..1000,
+        changes in proptest::collection::vec((0usize..90, any::<u8>()), 0..4),
+        end in 0usize..200,
+        redone: bool,
+    ) {
+        let firsts = firsts();
+        let (_, first) = &firsts[index % firsts.len()];
+        let mut bent = behind(first, 1);
+        for (at, value) in changes {
+            if let Some(byte) = bent.get_mut(at) {
+                *byte = value;
+            }
+        }
+        if redone {
+            right_checksum(&mut bent);
+            seal(&mut bent);
+        }
+        if end > 100 {
+            bent.truncate(end.max(20));
+        }
+        follows(&mut run(first), first, &bent);
+    }
+}
