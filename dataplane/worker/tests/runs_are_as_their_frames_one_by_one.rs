@@ -7,8 +7,8 @@ use common::qp::{PSN, TestMr, TestQp, poll_all};
 use common::raw::{SEND_ONLY, WRITE_ONLY, packet, roce, way};
 use common::{Driven, Endpoint, Shape, Side, sides};
 use engine::{Counter, QpState, QpType};
-use wire::{Bth, ExtHeaders, Frame, FrameError, Mtu, OnesComplement, Psn, Qpn, Reth};
-use worker::{Command, Drop};
+use wire::{Addressing, Bth, ExtHeaders, Frame, FrameError, Mtu, OnesComplement, Psn, Qpn, Reth, Vlan};
+use worker::{AddressSet, Command, Drop};
 
 const QPN: Qpn = Qpn::new(0x77);
 const OTHER: Qpn = Qpn::new(0x78);
@@ -241,6 +241,35 @@ fn one_that_comes_otherwise() {
     assert_eq!(counters.get(Counter::RxWriteRequests), 8, "{}", driven.end.account());
     let expected: Vec<u8> = (1..=8).flat_map(|number| [number; 8]).collect();
     assert_eq!(mr.bytes(0, 64), expected);
+}
+
+/// In a VLAN whose tags the NIC takes off, a frame without one does not follow one that had it.
+#[test]
+fn one_without_a_tag_behind_one_with_it() {
+    let (mut peer, side) = sides("tagged", &Shape::default());
+    let driven = Endpoint::new(side, &Shape::default()).driven();
+    let mut addresses = AddressSet::new(&[peer.peer.mac], &[peer.peer.gid]).unwrap();
+    addresses.own.vlan = 7;
+    common::done(
+        driven.end.handles[0].call(Command::SetAddresses { lane: 0, addresses: Box::new(addresses) }),
+    );
+    let qp = driven.end.create_qp(0, QPN, QpType::Rc);
+    let tagged = Addressing { vlan: Some(Vlan::new(0, 7)), ..way(peer.peer, peer.at) };
+    driven.end.connect_by(&tagged, &qp, Qpn::new(0x99), Mtu::Mtu1024);
+    let mr = driven.end.register(0x1234, 4096);
+    let frame = |number: u32| {
+        let reth = Reth { va: mr.remote(0).addr, rkey: mr.remote(0).rkey, dma_len: 8 };
+        let bth = Bth::new(WRITE_ONLY, QPN, Psn::new(PSN + number));
+        roce(&way(peer.at, peer.peer), &bth, &ExtHeaders::EMPTY.with(reth), &[number as u8 + 1; 8])
+    };
+    let frames: Vec<_> = (0..4).map(frame).collect();
+    peer.send_stripped(0, &frames[0], Some(7));
+    peer.send(0, &frames[1..2]);
+    peer.send_stripped(0, &frames[1], Some(7));
+    peer.send(0, &frames[2..3]);
+    common::settle(&[&driven]);
+    assert_eq!(driven.end.counters(0).dropped(Drop::OtherVlan), 2, "{}", driven.end.account());
+    assert_eq!(mr.bytes(0, 8), [2; 8]);
 }
 
 /// A QP that goes away between two bursts takes its frames along.

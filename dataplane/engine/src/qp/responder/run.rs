@@ -143,7 +143,7 @@ fn sends<'a, M: Memory>(
     executed
 }
 
-/// What admission, advance and acknowledge note of each.
+/// What admission, advance and acknowledge note of each. They stand between messages, as the QP did before.
 #[inline(always)]
 fn note(qp: &mut Qp, first: &Frame, executed: Executed, counter: Counter) {
     let Executed { packets, asks_ack } = executed;
@@ -154,7 +154,6 @@ fn note(qp: &mut Qp, first: &Frame, executed: Executed, counter: Counter) {
     resp.outbox.expected_arrived();
     resp.expected = resp.expected.add(packets);
     resp.msn = resp.msn.add(packets);
-    resp.standing = first.info.leaves();
     if asks_ack {
         resp.outbox.ask_ack();
     }

@@ -3,9 +3,9 @@
 use super::help::*;
 use crate::{PdId, Sge};
 use proptest::prelude::*;
-use wire::LKey;
+use wire::{Frame, LKey};
 
-/// What a dialogue has: three regions of 256 bytes (one of which the peer may not write) and one that can be invalidated.
+/// What a dialogue has: three regions of 512 bytes (one of which the peer may not write) and one that can be invalidated.
 struct Talk {
     rig: Rig,
     regions: [Region; 3],
@@ -18,7 +18,7 @@ struct Talk {
 impl Talk {
     fn new(rig: Rig, runs: bool) -> Talk {
         let mut rig = rig;
-        let regions = [ALL, ALL, Access::LOCAL_WRITE].map(|access| rig.region(256, access));
+        let regions = [ALL, ALL, Access::LOCAL_WRITE].map(|access| rig.region(512, access));
         let fast = rig.fast_region(256, ALL);
         Talk { rig, regions, fast, runs, together: 0 }
     }
@@ -147,7 +147,7 @@ fn what_was_here_before_or_comes_too_early() {
 fn one_that_is_refused() {
     let odd: [fn(&mut Talk, &mut Packet); 6] = [
         |talk, packet| *packet = rewritten(talk, packet, |reth| reth.va = u64::MAX - 3),
-        |talk, packet| *packet = rewritten(talk, packet, |reth| reth.va += 250),
+        |talk, packet| *packet = rewritten(talk, packet, |reth| reth.va += 506),
         |talk, packet| *packet = rewritten(talk, packet, |reth| reth.dma_len += 1),
         |talk, packet| *packet = rewritten(talk, packet, |reth| reth.dma_len = 0),
         |talk, packet| *packet = rewritten(talk, packet, |reth| reth.rkey = RKey::new(0x77_7700)),
@@ -222,7 +222,8 @@ fn a_qp_that_takes_no_writes() {
         "rights",
         || Rig::with(QpType::Rc, QpState::Rts, attr.clone()),
         |talk| {
-            talk.burst(&talk.writes(FIRST, 4, &bytes(8)));
+            // Nobody asks the first, which is a duplicate.
+            talk.burst(&talk.writes(FIRST - 1, 4, &bytes(8)));
             assert_eq!(acks_of(talk), [nak(NakCode::InvalidRequest, FIRST, 0)]);
         },
     );
@@ -332,11 +333,25 @@ fn a_run_that_begins_with_a_duplicate() {
 #[test]
 fn a_run_inside_of_a_message() {
     either_way("inside", |talk| {
-        let first = talk.rig.packet(Write, First, FIRST, &bytes(MTU)).with(reth(&talk.regions[0], 0, 256));
+        let first = talk.rig.packet(Write, First, FIRST, &bytes(MTU)).with(reth(&talk.regions[0], 0, 300));
         talk.burst(&[first]);
         talk.burst(&talk.writes(FIRST, 4, &bytes(8)));
-        talk.burst(&talk.writes(FIRST + 1, 4, &bytes(8)));
+        assert_eq!(acks_of(talk), [nak(NakCode::InvalidRequest, FIRST + 1, 0)]);
     });
+}
+
+/// Where a QP was, another one may live by now.
+#[test]
+fn a_run_for_another_qp_than_the_one_at_its_place() {
+    let mut talk = Talk::new(Rig::new(QpType::Rc), true);
+    let mut packets = talk.writes(FIRST - 1, 4, &bytes(8));
+    packets.iter_mut().for_each(|packet| packet.bth.dest_qpn = Qpn::new(0x99));
+    let frames: Vec<_> = packets.iter().map(|packet| packet.frame(&talk.rig.from_peer)).collect();
+    let first = Frame::parse(&frames[0], frames[0].len()).unwrap();
+    let rig = &mut talk.rig;
+    let place = rig.engine.place_of(QPN, first.info).unwrap();
+    assert_eq!(rig.engine.deliver_followers(rig.now, place, &first, &frames[1..], Vec::as_slice), 0);
+    assert_eq!((rig.count(Counter::RxPackets), rig.dropped(DropReason::UnknownQp)), (0, 3));
 }
 
 #[test]
@@ -371,9 +386,12 @@ fn states_and_types_that_hear_nothing_or_do_otherwise() {
     );
 }
 
+/// Changes a packet.
+type Bend = fn(&mut Packet);
+
 #[test]
 fn bent_headers_that_all_of_a_run_have() {
-    let all: [(&str, fn(&mut Packet)); 4] = [
+    let all: [(&str, Bend); 4] = [
         ("P_Key", |packet| packet.bth.pkey = PKey(0x1234)),
         ("pad", |packet| packet.bth.pad_count = 3),
         ("unknown QP", |packet| packet.bth.dest_qpn = Qpn::new(0x99)),
@@ -402,7 +420,7 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let odd = prop_oneof![4 => Just(None), 1 => (0usize..12, prop_oneof![Just(200u64), Just(5), 240u64..260]).prop_map(Some)];
+    let odd = prop_oneof![4 => Just(None), 1 => (0usize..12, prop_oneof![Just(200u64), Just(5), 490u64..520]).prop_map(Some)];
     let shift = prop_oneof![6 => Just(0i32), 1 => -6i32..6];
     let one = (any::<bool>(), shift, 1u32..12, 0usize..40, odd, any::<u64>(), 0u64..12, any::<bool>());
     let one = one.prop_map(|(send, shift, count, len, odd, ask, post, transmits)| Step {
