@@ -453,12 +453,14 @@ impl<M: Memory> Engine<M> {
                 continue;
             };
             let ctx = Ctx { now, memory, keys, srqs, events, staged };
-            let turn = qp.poll_transmit(&ctx, sink, |bytes| self.sched.spend(slot, bytes + FRAME_BYTES));
+            let mut turn = self.sched.begin_turn(slot);
+            let came_to = qp.poll_transmit(&ctx, sink, &mut turn);
+            self.sched.end_turn(slot, turn);
             let deadline = qp.deadline();
             if let Some(deadline) = deadline {
                 self.timers.arm(slot, deadline);
             }
-            match turn {
+            match came_to {
                 Poll::Sent(_) => self.sched.rotate(),
                 Poll::Idle => self.sched.leave(),
                 Poll::Full => return true,
@@ -575,6 +577,3 @@ const MANY_QPS: usize = 192;
 
 /// QPs that have their turns between asking for one and its own: a turn is not much shorter than a way from memory.
 const TURNS_AHEAD: usize = 4;
-
-/// What a packet without payload counts in the scheduler's bytes, about its headers on the wire.
-const FRAME_BYTES: usize = 64;

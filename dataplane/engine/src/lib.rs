@@ -46,7 +46,9 @@ pub use event::{AsyncEvent, EventKind, EventQueue};
 pub use memory::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 pub use mr::{KeyFault, KeyUser, MemoryRegion, MrTable, PdId};
 pub use mw::{BindError, Binding, MemoryWindow, MwType};
-pub use packet::{Gather, PacketSink, Payload, Piece, RxPacket, SinkError, TxPacket};
+pub use packet::{
+    Follower, Followers, Gather, PacketSink, Payload, Piece, RxPacket, SinkError, TxPacket, TxRun,
+};
 pub use placement::{FlushLevel, Placement};
 pub use qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType};
 pub use queue::{CompletionQueue, QpShared, RecvQueue, SendQueue, XrcdId};

@@ -303,6 +303,23 @@ impl MemoryRegion {
     }
 }
 
+/// A key that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenKey {
+    /// The key.
+    pub lkey: LKey,
+    region: RegionId,
+    grant: Grant,
+}
+
+impl OpenKey {
+    /// The check of a range.
+    #[inline(always)]
+    pub fn span(&self, addr: u64, len: u32) -> Result<Span, KeyFault> {
+        Ok(Span::new(self.region, self.grant.offset_of(addr, len)?, len))
+    }
+}
+
 /// What a key leads to.
 #[derive(Debug)]
 enum Entry {
@@ -434,6 +451,14 @@ impl MrTable {
     pub fn local(&self, lkey: LKey, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
         let key = lkey.value();
         self.known(key).ok_or(KeyFault::Unknown)?.local(key, pd, addr, len, need)
+    }
+
+    /// A local key whose data may be sent, to be asked for many ranges: what it grants is found out once. Whoever posts to have data sent
+    /// may expect that a key is looked at which was invalidated before; so it is for what was posted by now.
+    #[inline(always)]
+    pub(crate) fn open(&self, lkey: LKey, pd: PdId) -> Result<OpenKey, KeyFault> {
+        let region = self.find(lkey.value()).ok_or(KeyFault::Unknown)?;
+        Ok(OpenKey { lkey, region: region.region, grant: region.granted(lkey.value(), pd, Access::empty())? })
     }
 
     /// A peer's access. `need` is the remote right that its operation takes.

@@ -1,7 +1,7 @@
 //! Packets at the engine's edge: what comes in, what goes out, and who takes it.
 
 use crate::memory::{Memory, PlaceError, RegionGone, Span};
-use wire::{Bth, ExtHeaders, Frame, HeaderTemplate, Opcode};
+use wire::{Bth, ExtHeaders, Frame, HeaderTemplate, Opcode, Psn, Reth};
 
 /// Payload bytes of an arrived packet: one slice, several when the buffer came in segments, or bytes that the [`Memory`] holds.
 #[derive(Clone, Copy, Debug)]
@@ -221,8 +221,64 @@ impl From<RegionGone> for SinkError {
     }
 }
 
+/// What packets have in common that follow one another: RC SENDs or WRITEs of one packet each, alike but for PSN, address and payload.
+#[derive(Clone, Copy, Debug)]
+pub struct TxRun<'a> {
+    /// Ethernet, IP and UDP headers.
+    pub template: &'a HeaderTemplate,
+    /// The BTH, but for its PSN.
+    pub bth: [u8; Bth::LEN],
+    /// The RETH of a WRITE, but for its address.
+    pub reth: Option<Reth>,
+    /// Bytes of payload.
+    pub len: u32,
+}
+
+/// What a packet of a run has for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Follower {
+    /// Its PSN.
+    pub psn: Psn,
+    /// Where a WRITE goes.
+    pub va: u64,
+    /// Its payload, as long as that of all; not looked at if that is of no bytes.
+    pub span: Span,
+}
+
+/// Has the packets of a run, one by one. Whoever asks for one has to try to send it.
+pub trait Followers {
+    /// The next.
+    fn next(&mut self) -> Option<Follower>;
+}
+
+impl<'a> TxRun<'a> {
+    /// A packet of the run, as any.
+    #[inline]
+    pub fn packet(&self, follower: &'a Follower) -> TxPacket<'a> {
+        let Follower { psn, va, span } = follower;
+        let payload = if self.len == 0 { Gather::EMPTY } else { Gather::Piece(span) };
+        let bth = Bth::with_psn(self.bth, *psn);
+        let mut packet =
+            TxPacket { template: self.template, bth, ext: ExtHeaders::EMPTY, payload, again: false };
+        if let Some(reth) = self.reth {
+            packet.ext.push(Reth { va: *va, ..reth });
+        }
+        packet
+    }
+}
+
 /// Takes packets to send: an mbuf burst, a simulator link, a test's list.
 pub trait PacketSink {
     /// Takes one packet, or says why not. After `Full` nothing of the packet was taken.
     fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError>;
+
+    /// Takes packets of a run until there are no more, or it wants no more; or says why it has not taken the last one that it asked for. They
+    /// are the same packets as [`TxRun::packet`] makes of them.
+    #[inline]
+    fn emit_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
+        while let Some(follower) = followers.next() {
+            self.emit(&run.packet(&follower))?;
+        }
+        Ok(())
+    }
 }

@@ -3,6 +3,35 @@
 use crate::limits::QUANTUM_BYTES;
 use std::collections::VecDeque;
 
+/// What a packet without payload counts, about its headers on the wire.
+const FRAME_BYTES: i64 = 64;
+
+/// A QP's turn: the bytes that it may still send.
+#[derive(Debug)]
+pub struct Turn {
+    left: i64,
+}
+
+impl Turn {
+    /// Notes a packet of so many bytes of payload; false when the turn is over.
+    #[inline(always)]
+    pub fn spend(&mut self, payload: usize) -> bool {
+        self.left -= payload as i64 + FRAME_BYTES;
+        self.left > 0
+    }
+
+    /// The same if the turn goes on after that; otherwise nothing is noted.
+    #[inline(always)]
+    pub fn spend_and_go_on(&mut self, payload: usize) -> bool {
+        let left = self.left - (payload as i64 + FRAME_BYTES);
+        let goes_on = left > 0;
+        if goes_on {
+            self.left = left;
+        }
+        goes_on
+    }
+}
+
 /// QPs with something to send, each at most once.
 #[derive(Debug)]
 pub struct Scheduler {
@@ -40,8 +69,8 @@ impl Scheduler {
         }
     }
 
-    /// The QP whose turn it is. It stays in front until [`spend`](Self::spend), [`rotate`](Self::rotate) or
-    /// [`leave`](Self::leave) says otherwise, so a full TX ring costs it nothing.
+    /// The QP whose turn it is. It stays in front until [`rotate`](Self::rotate) or [`leave`](Self::leave)
+    /// says otherwise, so a full TX ring costs it nothing.
     pub fn front(&self) -> Option<u32> {
         self.ready.front().copied()
     }
@@ -58,13 +87,17 @@ impl Scheduler {
         ring::fetch(&self.lanes[slot as usize]);
     }
 
-    /// Notes bytes sent by the QP in front, which has this slot; false when its turn is over.
+    /// What the QP in front, which has this slot, may spend in its turn.
     #[inline]
-    pub fn spend(&mut self, slot: u32, bytes: usize) -> bool {
+    pub fn begin_turn(&self, slot: u32) -> Turn {
         debug_assert_eq!(self.front(), Some(slot));
-        let lane = &mut self.lanes[slot as usize];
-        lane.deficit -= bytes as i64;
-        lane.deficit > 0
+        Turn { left: self.lanes[slot as usize].deficit }
+    }
+
+    /// Notes what it has spent: before [`rotate`](Self::rotate) or [`leave`](Self::leave).
+    #[inline]
+    pub fn end_turn(&mut self, slot: u32, turn: Turn) {
+        self.lanes[slot as usize].deficit = turn.left;
     }
 
     /// The QP in front goes to the end with a new quantum.
@@ -108,8 +141,11 @@ mod tests {
         while sent.iter().sum::<usize>() < 10_000_000 {
             let slot = sched.front().unwrap();
             let bytes = size[slot as usize];
-            sent[slot as usize] += bytes;
-            if !sched.spend(slot, bytes) {
+            sent[slot as usize] += bytes + FRAME_BYTES as usize;
+            let mut turn = sched.begin_turn(slot);
+            let goes_on = turn.spend(bytes);
+            sched.end_turn(slot, turn);
+            if !goes_on {
                 sched.rotate();
             }
         }

@@ -81,6 +81,24 @@ impl<T> Taker<T> {
         Some(unsafe { &*place_of(&self.places, self.taken).0.get() })
     }
 
+    /// Takes the oldest item that was not taken if it was seen before, and `is_so` says so: as [`take`](Self::take) does, but who posts
+    /// meanwhile is not looked for.
+    #[inline(always)]
+    pub fn take_seen(&mut self, is_so: impl FnOnce(&T) -> bool) -> Option<&mut T> {
+        if self.taken == self.posted {
+            return None;
+        }
+        let place = place_of(&self.places, self.taken);
+        // SAFETY: as for `take`; until `taken` moves on the item is only read.
+        if !is_so(unsafe { &*place.0.get() }) {
+            return None;
+        }
+        self.taken = self.taken.wrapping_add(1);
+        self.ring.taker.0.taken.store(self.taken, Ordering::Relaxed);
+        // SAFETY: as for `take`. The reference before has ended.
+        Some(unsafe { &mut *place.0.get() })
+    }
+
     /// Takes the item that was [looked at](Self::peek) and releases it at once.
     ///
     /// # Panics

@@ -262,3 +262,21 @@ fn asking_ahead_changes_nothing() {
         taker.release(1);
     }
 }
+
+/// What was seen can be taken under a condition; what came since is not looked for.
+#[test]
+fn an_item_that_was_seen_is_taken_if_it_is_as_wanted() {
+    let (ring, mut taker) = ring(4);
+    let post = |items: &[u64]| items.iter().for_each(|&item| assert!(post(&ring, item).is_some()));
+    post(&[1, 2, 3]);
+    assert_eq!(taker.take_seen(|_| true), None, "nobody has looked");
+    assert_eq!(taker.take().copied(), Some(1));
+    post(&[4]);
+    assert_eq!(taker.take_seen(|&item| item != 2), None);
+    assert_eq!((taker.taken(), ring.waiting()), (1, 3), "it stays where it is");
+    assert_eq!(taker.take_seen(|&item| item == 2).copied(), Some(2));
+    assert_eq!(taker.take_seen(|_| true).copied(), Some(3));
+    assert_eq!(taker.take_seen(|_| true), None, "the fourth came since");
+    assert_eq!((taker.held(), ring.waiting()), (3, 1));
+    assert_eq!(taker.take().copied(), Some(4));
+}

@@ -55,6 +55,7 @@ pub mod mad;
 mod net;
 mod opcode;
 mod packet;
+mod run;
 mod sport;
 mod template;
 mod types;
@@ -71,6 +72,7 @@ pub use net::{
 };
 pub use opcode::{ExtKind, Opcode, OpcodeInfo, Operation, PayloadRule, Position, Reply, Service, Standing};
 pub use packet::{ExtHeaders, MAX_HEADERS_LEN, MAX_OVERHEAD, TxHeaders, build_frame, write_headers};
+pub use run::HeaderRun;
 pub use sport::{
     flow_label_of_ports, flow_label_of_qpns, udp_sport, udp_sport_of_flow_label, udp_sport_of_qpn,
 };

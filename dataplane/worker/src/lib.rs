@@ -46,6 +46,7 @@ mod lend;
 mod link;
 mod loopback;
 mod mad;
+mod run;
 mod rx;
 mod seal;
 mod sink;

@@ -6,13 +6,13 @@ use crate::lend::Parts;
 use crate::seal::{SEALED_LATER, seal};
 use crate::tx::Outgoing;
 use dpdk::Mbuf;
-use engine::{Gather, Memory, PacketSink, RegionGone, SinkError, Span, TxPacket};
+use engine::{Followers, Gather, Memory, PacketSink, RegionGone, SinkError, Span, TxPacket, TxRun};
 use memory::HostMemory;
 use wire::{HeaderTemplate, ICRC_LEN, Icrc, MAX_HEADERS_LEN, Reach, Service, TxHeaders, write_headers};
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     Wire,
     Own,
     Both,
@@ -55,6 +55,11 @@ impl PacketSink for BurstSink<'_> {
         }
         Ok(())
     }
+
+    #[inline]
+    fn emit_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
+        self.write_run(run, followers)
+    }
 }
 
 impl BurstSink<'_> {
@@ -86,7 +91,7 @@ impl BurstSink<'_> {
     }
 
     #[inline]
-    fn way(&self, template: &HeaderTemplate) -> Way {
+    pub(crate) fn way(&self, template: &HeaderTemplate) -> Way {
         match template.reach() {
             Reach::Own => Way::Own,
             Reach::Group if self.groups.has(template.vid(), template.dst()) => Way::Both,
@@ -112,7 +117,7 @@ impl BurstSink<'_> {
 
     /// An empty buffer for a frame of `len` bytes, or `None` (counted) when the pool has none: the packet is offered again at the next poll.
     #[inline]
-    fn fresh_buffer(&mut self, len: usize) -> Option<Mbuf> {
+    pub(crate) fn fresh_buffer(&mut self, len: usize) -> Option<Mbuf> {
         let buffer = self.outgoing.fresh.take(len);
         self.traffic.no_buffer += u64::from(buffer.is_none());
         buffer
@@ -187,6 +192,16 @@ fn write(
     Ok(Written { begin: bth_offset, icrc })
 }
 
+/// A payload of one piece, padded with zeros to the end of `out`.
+#[inline]
+pub(crate) fn place_piece(span: Span, memory: &HostMemory, out: &mut [u8]) -> Result<(), RegionGone> {
+    let (payload, pad) = out.split_at_mut(span.len() as usize);
+    if !pad.is_empty() {
+        pad.fill(0);
+    }
+    memory.read(span, payload)
+}
+
 /// The payload, padded with zeros to the end of `out`.
 #[inline]
 fn place_payload(payload: &Gather<'_>, memory: &HostMemory, out: &mut [u8]) -> Result<(), RegionGone> {
@@ -198,10 +213,7 @@ fn place_payload(payload: &Gather<'_>, memory: &HostMemory, out: &mut [u8]) -> R
             out[..bytes.len()].copy_from_slice(bytes);
             at = bytes.len();
         }
-        Gather::Piece(span) => {
-            at = span.len() as usize;
-            memory.read(**span, &mut out[..at])?;
-        }
+        Gather::Piece(span) => return place_piece(**span, memory, out),
         Gather::Spans { .. } => {
             for span in payload.spans() {
                 let end = at + span.len() as usize;

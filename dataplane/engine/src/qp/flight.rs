@@ -93,6 +93,12 @@ impl Flight {
         self.heard = true;
     }
 
+    /// The last look found more than was taken.
+    #[inline]
+    pub fn has_seen(&self) -> bool {
+        self.queue.has_seen()
+    }
+
     /// Somebody has posted what is not taken.
     pub fn has_waiting(&self) -> bool {
         self.queue.has_seen() || (self.heard && self.queue.has_waiting())
@@ -107,6 +113,12 @@ impl Flight {
         let taken = self.queue.take();
         self.heard &= taken.is_some();
         taken
+    }
+
+    /// Takes the oldest posted request if it was there at the last look, and `is_so` says so.
+    #[inline(always)]
+    pub fn take_seen(&mut self, is_so: impl FnOnce(&Wqe) -> bool) -> Option<&mut Wqe> {
+        self.queue.take_seen(is_so)
     }
 
     /// Ends the oldest request, whose place is given back by the next [`release`](Self::release). There must be one.

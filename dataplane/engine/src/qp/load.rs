@@ -30,15 +30,9 @@ pub(super) enum Loaded {
 pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
     let (first_psn, pd) = (qp.req.sent_end, qp.pd);
     let Some(wqe) = qp.req.flight.take() else { return Loaded::Nothing };
-    wqe.first_psn = first_psn;
-    wqe.started = false;
-    wqe.fault = None;
-    wqe.read_from = 0;
-    let is_plain = qp.qp_type == QpType::Rc && wqe.is_plain(qp.attr.path_mtu.bytes());
-    wqe.quiet = is_plain && !qp.sq_sig_all && !wqe.flags.contains(SendFlags::SIGNALED);
-    if is_plain {
+    wqe.take_plain(first_psn, qp.sq_sig_all);
+    if qp.qp_type == QpType::Rc && wqe.is_plain(qp.attr.path_mtu.bytes()) {
         // None of the checks can find fault with it, but that of its memory.
-        wqe.packets = 1;
         return match attach_plain(wqe, ctx.keys, pd) {
             Ok(()) => Loaded::Plain,
             Err(fault) => {
@@ -49,6 +43,7 @@ pub(super) fn load<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>) -> Loaded {
         };
     }
     wqe.packets = 0;
+    wqe.quiet = false;
     load_other(qp, ctx)
 }
 

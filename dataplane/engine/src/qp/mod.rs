@@ -40,6 +40,7 @@ use crate::mr::{KeyUser, MrTable, PdId};
 use crate::numbers::NumberMap;
 use crate::packet::{PacketSink, RxPacket};
 use crate::queue::{CompletionQueue, QpShared, RecvQueue, RecvWqe, Staged};
+use crate::sched::Turn;
 use requester::Requester;
 use responder::Responder;
 use ring::Taker;
@@ -97,7 +98,8 @@ pub(crate) struct Path {
 /// What one call for a packet to send came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
-    /// A packet of this many payload bytes went out, or a request was done without one (0).
+    /// A packet of this many payload bytes went out, or a request was done without one (0). Packets before it in the same call are noted in
+    /// the turn.
     Sent(usize),
     /// There is nothing to send now.
     Idle,
@@ -265,25 +267,25 @@ impl Qp {
         }
     }
 
-    /// Sends packets, as long as `may_go_on` says so to the payload bytes of each: what the peer waits for first, then our own requests.
+    /// Sends packets as long as its turn lasts: what the peer waits for first, then our own requests.
     /// With what the last came to.
     pub(crate) fn poll_transmit<M: Memory>(
         &mut self,
         ctx: &Ctx<'_, M>,
         sink: &mut impl PacketSink,
-        mut may_go_on: impl FnMut(usize) -> bool,
+        turn: &mut Turn,
     ) -> Poll {
         loop {
             match respond::poll(self, ctx, sink) {
-                Poll::Sent(bytes) if may_go_on(bytes) => {}
+                Poll::Sent(bytes) if turn.spend(bytes) => {}
                 // Requests that leave give no more to answer.
                 Poll::Idle => break,
                 other => return other,
             }
         }
         loop {
-            match requester::poll(self, ctx, sink) {
-                Poll::Sent(bytes) if may_go_on(bytes) => {}
+            match requester::poll(self, ctx, sink, turn) {
+                Poll::Sent(bytes) if turn.spend(bytes) => {}
                 other => return other,
             }
         }

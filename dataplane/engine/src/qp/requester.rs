@@ -13,6 +13,7 @@ use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
 use crate::queue::Wqe;
+use crate::sched::Turn;
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp};
 
@@ -77,14 +78,19 @@ pub(crate) fn may_send(qp: &Qp) -> bool {
     }
 }
 
-/// Sends the next request packet if there is one and rules and window allow.
-pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
+/// Sends the next request packet if there is one and rules and window allow; several where they are alike.
+pub(crate) fn poll<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    sink: &mut impl PacketSink,
+    turn: &mut Turn,
+) -> Poll {
     loop {
         match next(qp) {
             Next::Nothing => return Poll::Idle,
             Next::Load => match load::load(qp, ctx) {
                 Loaded::Nothing => return Poll::Idle,
-                Loaded::Plain => return plain::send(qp, ctx, sink),
+                Loaded::Plain => return plain::send(qp, ctx, sink, turn),
                 // The window has room, or nothing would have been loaded.
                 Loaded::Ready => return send(qp, ctx, sink),
                 Loaded::Taken => {

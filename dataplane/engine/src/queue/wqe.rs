@@ -5,11 +5,11 @@
 
 use crate::limits::{MAX_INLINE, MAX_MESSAGE, MAX_SGE};
 use crate::memory::Span;
-use crate::mr::KeyFault;
+use crate::mr::{KeyFault, OpenKey};
 use crate::status::WcStatus;
 use crate::wr::{SendFlags, SendOp, SendWr, Sge, WrData};
 use arrayvec::ArrayVec;
-use wire::{Psn, Srqn};
+use wire::{Psn, RKey, Srqn};
 
 /// The length of a message that is longer than one can be.
 const TOO_LONG: u32 = u32::MAX;
@@ -159,6 +159,37 @@ impl Wqe {
             && self.data == Data::One
             && self.len <= mtu
             && !self.flags.contains(SendFlags::FENCE)
+    }
+
+    /// Where it goes if it is a request like a plain one of this length with these flags: a WRITE by this key of the peer's, or a SEND
+    /// without one, which goes nowhere in particular.
+    #[inline(always)]
+    pub fn is_like(&self, rkey: Option<RKey>, len: u32, flags: SendFlags) -> Option<u64> {
+        let va = match (&self.op, rkey) {
+            (SendOp::Write(remote), Some(rkey)) if remote.rkey == rkey => remote.addr,
+            (SendOp::Send, None) => 0,
+            _ => return None,
+        };
+        let differ = (self.flags ^ flags) & (SendFlags::FENCE | SendFlags::SOLICITED);
+        (self.data == Data::One && self.len == len && differ.is_empty()).then_some(va)
+    }
+
+    /// Its local memory, of one that is plain and has bytes, if it is of this key and inside.
+    #[inline(always)]
+    pub fn span_by(&self, key: &OpenKey) -> Option<Span> {
+        let Sge { addr, len, lkey } = self.sge;
+        (lkey == key.lkey).then(|| key.span(addr, len).ok()).flatten()
+    }
+
+    /// Has the engine's part be what it is for a plain request that was just taken.
+    #[inline(always)]
+    pub fn take_plain(&mut self, first_psn: Psn, all_signaled: bool) {
+        self.first_psn = first_psn;
+        self.started = false;
+        self.fault = None;
+        self.read_from = 0;
+        self.packets = 1;
+        self.quiet = !all_signaled && !self.flags.contains(SendFlags::SIGNALED);
     }
 
     /// Bytes of the message, if it can have so many.

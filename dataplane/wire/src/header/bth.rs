@@ -103,6 +103,14 @@ impl Bth {
         last[0] & 0x80 != 0
     }
 
+    /// The bytes of a BTH with another PSN.
+    #[inline]
+    pub fn with_psn(mut bytes: [u8; Self::LEN], psn: Psn) -> [u8; Self::LEN] {
+        let [_, psn @ ..] = psn.value().to_be_bytes();
+        bytes[9..].copy_from_slice(&psn);
+        bytes
+    }
+
     /// The pad count in the bytes of a BTH.
     #[inline]
     pub const fn pad_in(bytes: &[u8; Self::LEN]) -> usize {

@@ -26,6 +26,7 @@ mod read;
 mod read_restart;
 mod refusals;
 mod rnr;
+mod runs;
 mod segmentation;
 mod timeout;
 mod uc;

@@ -1,0 +1,100 @@
+//! Headers of packets that follow one another and differ in little: what is equal is composed and summed once.
+
+use crate::frame::Network;
+use crate::header::{Bth, Reth};
+use crate::icrc::Icrc;
+use crate::net::{Ipv4Header, UdpHeader};
+use crate::packet::{ExtHeaders, MAX_HEADERS_LEN, TxHeaders, write_headers};
+use crate::template::{HeaderTemplate, ipv4_id_change};
+use crate::types::Psn;
+
+/// The headers of a run: packets of the same lengths that differ in PSN, IPv4 identification and, where they have a RETH, its address. All
+/// have no extension header or a RETH alone.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderRun {
+    /// As they are with identification and address zero.
+    image: [u8; Self::ROOM],
+    len: usize,
+    bth_offset: usize,
+    has_reth: bool,
+    /// The BTH's last word, its PSN zero.
+    last_word: u32,
+    ipv4: Option<Ipv4>,
+    /// What is before the BTH, with identification zero.
+    icrc: Icrc,
+}
+
+/// What of an IPv4 header is not the same for all.
+#[derive(Clone, Copy, Debug)]
+struct Ipv4 {
+    offset: usize,
+    /// The folded sum of the header with identification and checksum zero.
+    sum: u32,
+}
+
+impl HeaderRun {
+    /// Bytes that [`write`](Self::write) may write.
+    pub const ROOM: usize = (HeaderTemplate::MAX_LEN + Bth::LEN + Reth::LEN).next_multiple_of(16);
+
+    /// The headers of packets with `payload_len` bytes each, and the pad that `bth` says. Its PSN, and the address of the RETH, are nobody's
+    /// in particular.
+    #[inline]
+    pub fn new(
+        template: &HeaderTemplate,
+        bth: &[u8; Bth::LEN],
+        reth: Option<Reth>,
+        payload_len: usize,
+    ) -> HeaderRun {
+        let mut room = [0; MAX_HEADERS_LEN];
+        let mut ext = ExtHeaders::EMPTY;
+        if let Some(reth) = reth {
+            ext.push(reth);
+        }
+        let TxHeaders { len, bth_offset, icrc } =
+            write_headers(template, bth, &ext, 0, payload_len, &mut room);
+        let mut image = [0; Self::ROOM];
+        image.copy_from_slice(&room[..Self::ROOM]);
+        let [.., flags, _, _, _] = *bth;
+        let ipv4 = (template.network() == Network::V4).then(|| {
+            let offset = bth_offset - UdpHeader::LEN - Ipv4Header::LEN;
+            let checksum = u16::from_be_bytes([image[offset + 10], image[offset + 11]]);
+            Ipv4 { offset, sum: u32::from(!checksum) }
+        });
+        let last_word = u32::from(flags) << 24;
+        HeaderRun { image, len, bth_offset, has_reth: reth.is_some(), last_word, ipv4, icrc }
+    }
+
+    /// Bytes of the headers.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "headers are never empty")]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the BTH begins.
+    #[inline]
+    pub const fn bth_offset(&self) -> usize {
+        self.bth_offset
+    }
+
+    /// Writes the headers of one packet, and gives the iCRC before its BTH: as [`write_headers`] does. `va` is the address of its RETH,
+    /// and nothing to one without.
+    #[inline(always)]
+    pub fn write(&self, ip_id: u16, psn: Psn, va: u64, out: &mut [u8; Self::ROOM]) -> Icrc {
+        *out = self.image;
+        // It is never more, which the compiler does not know.
+        let bth = self.bth_offset.min(HeaderTemplate::MAX_LEN);
+        out[bth + 8..bth + 12].copy_from_slice(&(self.last_word | psn.value()).to_be_bytes());
+        if self.has_reth {
+            out[bth + Bth::LEN..bth + Bth::LEN + 8].copy_from_slice(&va.to_be_bytes());
+        }
+        let Some(Ipv4 { offset, sum }) = self.ipv4 else { return self.icrc };
+        let at = offset.min(HeaderTemplate::MAX_LEN);
+        let sum = sum + u32::from(ip_id);
+        // RFC 1624 3: what was a field of zeros adds to the sum; one fold is enough for two words.
+        let checksum = !((sum + (sum >> 16)) as u16);
+        out[at + 4..at + 6].copy_from_slice(&ip_id.to_be_bytes());
+        out[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
+        Icrc::after(self.icrc.value() ^ ipv4_id_change(ip_id))
+    }
+}
