@@ -109,8 +109,9 @@ fn follow<M: Memory>(
     let sent_alone = Poll::Sent(len as usize);
     let Qp { req, path, pd, sq_sig_all, .. } = qp;
     let room = req.window.size().saturating_sub(req.outstanding());
-    // A refused request, or one behind it, does not leave by itself.
-    let (None, Some(path)) = (req.rnr, path) else { return sent_alone };
+    // The peer is ready for all: else the one before would have had to wait.
+    debug_assert!(req.rnr.is_none());
+    let Some(path) = path else { return sent_alone };
     let key = match req.flight.get(seq).plain_sge().map(|sge| ctx.keys.open(sge.lkey, *pd)) {
         None => None,
         Some(Ok(key)) => Some(key),

@@ -241,6 +241,40 @@ fn memory_that_goes_ends_the_request_that_needs_it() {
     completes(&rig, &[(2, WcStatus::LocProtErr), (3, flushed)]);
 }
 
+/// A QP in RTS with a queue for so many requests, and a region.
+fn rc_of(depth: u32) -> (Rig, Region) {
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), depth, 1024);
+    let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
+    (rig, region)
+}
+
+/// What a place held before tells nothing of a request whose pieces, or bytes, are elsewhere.
+#[test]
+fn a_request_of_two_pieces_in_a_place_that_had_one_does_not_follow() {
+    let (mut rig, region) = rc_of(2);
+    post_all(&mut rig, &writes(&region, 2, 8));
+    assert_eq!(sent_in_runs(&mut rig).1, 1);
+    ack(&mut rig, 0x101);
+    let pieces = [region.sge(100, 4), region.sge(200, 4)];
+    post_all(&mut rig, &[wr(1, to(0), &[region.sge(0, 8)]), wr(2, to(1), &pieces)]);
+    let (sent, followed) = sent_in_runs(&mut rig);
+    assert_eq!((followed, sent.len()), (0, 2));
+    assert_eq!(sent[1].payload, [pattern(100, 4), pattern(200, 4)].concat());
+}
+
+/// rocev2 facts: in SQD started messages finish, no other begins.
+#[test]
+fn a_follower_that_found_the_sink_full_has_not_begun() {
+    let (mut rig, region) = rc();
+    post_all(&mut rig, &writes(&region, 3, 8));
+    assert_eq!(rig.sent_into(2).len(), 2);
+    rig.modify(QpState::Sqd);
+    sends(&mut rig, &[]);
+    ack(&mut rig, 0x101);
+    rig.modify(QpState::Rts);
+    sends(&mut rig, &["102 WRITE Only 8 A @7f000080+8"]);
+}
+
 /// Requests to choose from: mostly alike, some not, few of them wrong.
 fn request(region: Region) -> impl Strategy<Value = SendWr> {
     let op = prop_oneof![
@@ -344,7 +378,8 @@ fn play(rig: &mut Rig, rounds: &[Round], in_runs: bool) -> Vec<Seen> {
 proptest! {
     #[test]
     fn runs_do_what_single_requests_do(rounds in proptest::collection::vec(round(rc().1), 1..12)) {
-        let [(mut single, _), (mut runs, _)] = [rc(), rc()];
+        // Places of the queue are soon used again.
+        let [(mut single, _), (mut runs, _)] = [rc_of(16), rc_of(16)];
         let (expected, got) = (play(&mut single, &rounds, false), play(&mut runs, &rounds, true));
         for (expected, got) in expected.iter().zip(&got) {
             prop_assert_eq!(expected, got);
