@@ -15,6 +15,9 @@ use std::sync::atomic::Ordering;
 #[error("the bytes are not all inside the memory, or not aligned to 8 for an atomic access")]
 pub struct OutOfRange;
 
+/// A region of so many bytes lies in no cache as a whole: what is written there next may have to come from memory.
+const COLD_FROM: usize = 8 << 20;
+
 /// `len` bytes from `start`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Area<'a> {
@@ -96,7 +99,7 @@ impl<'a> Area<'a> {
     }
 
     /// The same, with the tail last, and not at all unless `is_right` says so of the state after all bytes. `follows` bytes behind them
-    /// are going to be written soon.
+    /// are going to be written soon: they are asked for where they may lie in no cache.
     ///
     /// # Safety
     /// As for [`write_summed`](Self::write_summed).
@@ -111,8 +114,9 @@ impl<'a> Area<'a> {
         is_right: impl FnOnce(u32) -> bool,
     ) -> Result<bool, OutOfRange> {
         let at = self.at(offset, len)?;
+        let follows = if self.len < COLD_FROM { 0 } else { follows as usize };
         // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
-        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc, follows as usize) };
+        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc, follows) };
         let right = is_right(crc);
         if right {
             // SAFETY: the place and length of the copy.

@@ -153,8 +153,7 @@ fn a_flipped_bit_below_the_psn_is_noticed() {
                     seal(&mut bent);
                 }
                 // Identification and checksum are a frame's own; AckReq is any frame's.
-                let free =
-                    redone && matches!(bit / 8, 18..=19 | 24..=25) || redone && bit == (BTH + 8) * 8 + 7;
+                let free = redone && (matches!(bit / 8, 18..=19 | 24..=25) || bit == (BTH + 8) * 8 + 7);
                 assert_eq!(
                     follows(&mut run(&first), &first, &bent),
                     free,
