@@ -23,6 +23,8 @@ struct Held {
     /// What is still to be placed.
     bytes: Vec<u8>,
     spoilt: bool,
+    /// What was said to follow, piece by piece.
+    follows: Vec<u32>,
 }
 
 impl HeapMemory {
@@ -66,7 +68,13 @@ impl HeapMemory {
 
     /// Holds bytes for the next packet, which are what their sender summed or not.
     pub fn hold(&self, bytes: &[u8], spoilt: bool) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { bytes: bytes.to_vec(), spoilt };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) =
+            Held { bytes: bytes.to_vec(), spoilt, follows: Vec::new() };
+    }
+
+    /// What was said to follow each piece of what was held last.
+    pub fn follows(&self) -> Vec<u32> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).follows.clone()
     }
 
     /// From now on the storage below fails, or works again.
@@ -117,8 +125,9 @@ impl Memory for HeapMemory {
         self.at(dst, |bytes| bytes.copy_from_slice(src))
     }
 
-    fn write_held(&self, dst: Span, _follows: u32) -> Result<(), PlaceError> {
+    fn write_held(&self, dst: Span, follows: u32) -> Result<(), PlaceError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.follows.push(follows);
         let later = held.bytes.split_off(dst.len() as usize);
         let now = std::mem::replace(&mut held.bytes, later);
         let spoilt = held.spoilt && held.bytes.is_empty();

@@ -40,6 +40,23 @@ fn a_response_in_segments_is_placed_whole() {
     assert_eq!(rig.memory.content(region.id)[10..266], bytes);
 }
 
+/// Piece by piece: behind one of them the message goes on elsewhere.
+#[test]
+fn memory_is_told_how_much_of_a_read_follows() {
+    let (mut rig, _) = reading();
+    let positions = [Position::First, Position::Middle, Position::Last];
+    let follows = [0x100, 0x101, 0x102].map(|psn| {
+        let number = psn as usize - 0x100;
+        let bytes = [3; 256];
+        let bytes = &bytes[..if number == 2 { 88 } else { 256 }];
+        let packet = response(&rig, Operation::ReadResponse, positions[number], psn, bytes);
+        rig.deliver_held(&packet, false);
+        rig.memory.follows()
+    });
+    assert_eq!(follows, [vec![44], vec![0, 88], vec![0]]);
+    completes(&rig, &[(1, WcStatus::Success)]);
+}
+
 #[test]
 fn a_response_that_is_spoilt_is_asked_for_again() {
     let (mut rig, region) = reading();

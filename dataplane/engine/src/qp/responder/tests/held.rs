@@ -37,6 +37,24 @@ fn a_write_that_is_spoilt_arrives_when_it_comes_again() {
     assert_eq!(rig.memory.content(target.id)[3..3 + data.len()], data);
 }
 
+/// Not a byte more: what lies behind a message may be somebody else's, and busy.
+#[test]
+fn memory_is_told_how_much_of_a_write_follows() {
+    let (mut rig, _) = rig(QpType::Rc);
+    let target = rig.region(1024, ALL);
+    let data = bytes(2 * MTU + 10);
+    let first = rig.packet(Write, First, FIRST, &data[..MTU]).with(reth(&target, 3, data.len() as u32));
+    let middle = rig.packet(Write, Middle, FIRST + 1, &data[MTU..2 * MTU]);
+    let last = rig.packet(Write, Last, FIRST + 2, &data[2 * MTU..]);
+    let send = rig.packet(Send, First, FIRST + 3, &data[..MTU]);
+    let follows = [&first, &middle, &last, &send].map(|packet| {
+        rig.deliver_held(packet, false);
+        rig.memory.follows()
+    });
+    // How long a SEND is going to be, nobody knows.
+    assert_eq!(follows, [vec![MTU as u32 + 10], vec![10], vec![0], vec![0]]);
+}
+
 /// What is behind it is ahead of its turn, and the peer is told to go back.
 #[test]
 fn what_follows_a_spoilt_packet_asks_for_it() {
