@@ -1,4 +1,4 @@
-//! The least that a message costs: a frame is made around it on one core, and checked and emptied on another.
+//! What a message costs without a transport: a frame is made around it on one core, and checked and emptied on another.
 //!
 //! Headers are there, but nobody composes or reads them; nothing is looked up, acknowledged or completed. Whatever a transport does
 //! comes on top.

@@ -252,6 +252,25 @@ pub trait Followers {
 }
 
 impl<'a> TxRun<'a> {
+    /// Bytes of headers before each payload.
+    #[inline]
+    pub fn headers_len(&self) -> usize {
+        self.template.len() + Bth::LEN + self.reth.map_or(0, |_| Reth::LEN)
+    }
+
+    /// Offers the packets one by one, as any.
+    #[inline]
+    pub fn emit_each(
+        &self,
+        followers: &mut impl Followers,
+        sink: &mut (impl PacketSink + ?Sized),
+    ) -> Result<(), SinkError> {
+        while let Some(follower) = followers.next() {
+            sink.emit(&self.packet(&follower))?;
+        }
+        Ok(())
+    }
+
     /// A packet of the run, as any.
     #[inline]
     pub fn packet(&self, follower: &'a Follower) -> TxPacket<'a> {
@@ -276,9 +295,6 @@ pub trait PacketSink {
     /// are the same packets as [`TxRun::packet`] makes of them.
     #[inline]
     fn emit_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
-        while let Some(follower) = followers.next() {
-            self.emit(&run.packet(&follower))?;
-        }
-        Ok(())
+        run.emit_each(followers, self)
     }
 }

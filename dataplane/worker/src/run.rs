@@ -3,7 +3,7 @@
 use crate::seal::SEALED_LATER;
 use crate::sink::{BurstSink, Way, place_piece};
 use crate::tx::Outgoing;
-use engine::{Followers, PacketSink, SinkError, TxRun};
+use engine::{Followers, SinkError, TxRun};
 use wire::{Bth, HeaderRun, ICRC_LEN, MAX_HEADERS_LEN};
 
 impl BurstSink<'_> {
@@ -16,11 +16,12 @@ impl BurstSink<'_> {
     ) -> Result<(), SinkError> {
         let len = run.len as usize;
         let padded = len + Bth::pad_in(&run.bth);
-        let headers = HeaderRun::new(run.template, &run.bth, run.reth, len);
-        let frame = headers.len() + padded + ICRC_LEN;
+        let frame = run.headers_len() + padded + ICRC_LEN;
         if self.way(run.template) != Way::Wire || frame > SEALED_LATER {
-            return self.emit_each(run, followers);
+            return run.emit_each(followers, self);
         }
+        // Composed for the first of them: often there is none.
+        let mut headers = None;
         for _ in 0..self.outgoing.burst.room() {
             let Some(follower) = followers.next() else { break };
             let Some(mut mbuf) = self.fresh_buffer(frame) else { return Err(SinkError::Full) };
@@ -29,20 +30,14 @@ impl BurstSink<'_> {
             // The worker's setup and its check of path MTUs see to buffers that are large enough.
             let out = mbuf.append_roomy(frame, MAX_HEADERS_LEN).ok_or(SinkError::RegionGone)?;
             let room = out.first_chunk_mut().ok_or(SinkError::RegionGone)?;
+            let headers =
+                headers.get_or_insert_with(|| HeaderRun::new(run.template, &run.bth, run.reth, len));
             let icrc = headers.write(*ip_id, follower.psn, follower.va, room);
             let payload = &mut out[headers.len()..headers.len() + padded];
             if len > 0 {
                 place_piece(follower.span, memory, payload)?;
             }
             self.outgoing.push_unsealed(mbuf, headers.bth_offset(), icrc);
-        }
-        Ok(())
-    }
-
-    /// The same one by one, as any packets.
-    fn emit_each(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
-        while let Some(follower) = followers.next() {
-            self.emit(&run.packet(&follower))?;
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ pub(crate) struct Kept {
 }
 
 /// How far ahead of a copy the lines that it is going to write are asked for, if its message goes on for so long: two packets of the
-/// largest path MTU. Without that, a copy to memory that no cache holds waits for each of its lines, a quarter of its time.
+/// largest path MTU. Without that, a copy to memory that no cache holds waits for each of its lines.
 const AHEAD: usize = 8192;
 
 impl Kept {
