@@ -24,6 +24,9 @@ pub struct SuiteArgs {
     /// How long each measurement takes, as far as its program lets one choose
     #[arg(long, short = 'D', value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub duration: Duration,
+    /// Measure wherever the cores are, and do not look: else repetitions wait, for seconds at most, until the two cores share a cache
+    #[arg(long)]
+    pub anywhere: bool,
     /// Where to write suite.html and suite.json
     #[arg(long, short = 'o', value_name = "DIR", default_value = "rockhopper-suite")]
     pub output: PathBuf,

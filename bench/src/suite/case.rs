@@ -107,20 +107,41 @@ impl Verdict {
 pub struct CaseResult {
     /// The case.
     pub case: Case,
-    /// What each repetition measured.
+    /// What each repetition measured while the cores were near.
     pub samples: Vec<Sample>,
+    /// And while they were not.
+    pub apart: Vec<Sample>,
     /// Where it stands.
     pub verdict: Verdict,
 }
 
 impl CaseResult {
-    /// All repetitions of one figure.
+    /// Whether the cores were near in none of its repetitions.
+    pub fn is_apart(&self) -> bool {
+        self.samples.is_empty() && !self.apart.is_empty()
+    }
+
+    /// The repetitions that count: where the cores were never near, all that there are.
+    pub fn counted(&self) -> &[Sample] {
+        if self.samples.is_empty() { &self.apart } else { &self.samples }
+    }
+
+    /// One figure of all repetitions that count.
     pub fn raw(&self, metric: &str) -> Vec<f64> {
-        self.samples.iter().filter_map(|sample| sample.0.get(metric).copied()).collect()
+        figures(self.counted(), metric)
+    }
+
+    /// What one figure was while the cores were apart, beside those that count.
+    pub fn raw_apart(&self, metric: &str) -> Vec<f64> {
+        if self.is_apart() { Vec::new() } else { figures(&self.apart, metric) }
     }
 
     /// What they come to.
     pub fn summary(&self, metric: &str) -> Option<super::statistics::Summary> {
         super::statistics::Summary::of(&self.raw(metric))
     }
+}
+
+fn figures(samples: &[Sample], metric: &str) -> Vec<f64> {
+    samples.iter().filter_map(|sample| sample.0.get(metric).copied()).collect()
 }

@@ -6,6 +6,7 @@
 //! | what is measured, and how | `cases/`: a file per group |
 //! | what a case is, and what comes of it | `case.rs`, `metric.rs`, `statistics.rs` |
 //! | in which order, and what Ctrl-C does | `runner.rs` |
+//! | whether the cores are near each other meanwhile | `nearness.rs` |
 //! | where programs run: processes, namespaces, wires | `child.rs`, `hosts.rs`, `context.rs` |
 //! | what is written | `report/` |
 //!
@@ -20,6 +21,7 @@ mod context;
 mod hosts;
 mod machine;
 mod metric;
+mod nearness;
 mod report;
 mod runner;
 mod statistics;
@@ -28,6 +30,7 @@ use crate::failure::Failure;
 use args::SuiteArgs;
 use clap::Parser;
 use context::Context;
+use nearness::Nearness;
 use runner::Stop;
 
 /// Runs what was asked for. `arguments` begin with the program's name.
@@ -43,9 +46,11 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
     let mut context = Context::new(args.duration, &stop)?;
     let begun = report::Begun::now();
-    let results = runner::run(cases, args.repetitions, &mut context, &stop);
+    let mut nearness = (!args.anywhere).then(|| Nearness::new(context.cores));
+    let results = runner::run(cases, args.repetitions, &mut context, &mut nearness);
     drop(context);
-    let report = report::Report::new(&args, begun, results);
+    let nearest = nearness.as_ref().and_then(Nearness::nearest);
+    let report = report::Report::new(&args, begun, results, nearest);
     let files = report.write(&args.output).map_err(|why| cannot_write(&args, &why))?;
     if args.json {
         println!("{}", report.json());

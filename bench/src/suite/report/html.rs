@@ -5,6 +5,7 @@ use super::ratios::{self, Ratio};
 use super::{Report, figure};
 use crate::suite::case::{CaseResult, Verdict};
 use crate::suite::metric::METRICS;
+use crate::suite::statistics::Summary;
 use humantime::{format_duration, format_rfc3339_seconds};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
@@ -69,11 +70,31 @@ fn reading(report: &Report) -> Markup {
             "Gb/s are 10" sup { "9" } " bits of payload a second. Packets carry their iCRC, made by the one end and checked by the other. "
             "Each end has a core to itself, which is application and worker in one thread."
         }
+        (nearness(report))
         @if report.begun.machine["cpus"].as_u64() == Some(1) {
             p.banner { "This machine gave one CPU: both ends had to share it." }
         }
         @if report.versions["rockhopper-perf"].as_str().is_some_and(|text| text.contains("debug")) {
             p.banner { "This program was built without optimisation: its figures say nothing of Rockhopper's speed." }
+        }
+    }
+}
+
+/// Where the cores were.
+fn nearness(report: &Report) -> Markup {
+    let count = |of: fn(&CaseResult) -> usize| report.results.iter().map(of).sum::<usize>();
+    let (near, apart) = (count(|result| result.samples.len()), count(|result| result.apart.len()));
+    let never = report.results.iter().filter(|result| result.is_apart()).count();
+    html! {
+        @match report.nearest {
+            Some(nearest) => p {
+                "Before and after each repetition a cache line went to the other core and back, which took "
+                (figure(nearest)) " ns at the least. Where it took more than twice as long, or less than two cores need, the host of this machine had "
+                "put its CPUs on cores that share no cache, or on one core: figures are of the " (near) " repetitions that began and ended near, "
+                "and those of the " (apart) " others are told apart."
+                @if never > 0 { " In " (never) " cases, marked *, the cores were near in none, and what there is counts." }
+            },
+            None => p.note { "Nobody looked whether the two cores share a cache." },
         }
     }
 }
@@ -177,7 +198,7 @@ fn tables(results: &[CaseResult]) -> Markup {
     html! {
         h2 { "Figures" }
         @for group in results.chunk_by(|a, b| a.case.group == b.case.group) {
-            @let measured: Vec<&CaseResult> = group.iter().filter(|result| !result.samples.is_empty()).collect();
+            @let measured: Vec<&CaseResult> = group.iter().filter(|result| !result.counted().is_empty()).collect();
             @if let Some(first) = measured.first() {
                 h3 { code { (first.case.group) } }
                 div.scroll { table {
@@ -197,7 +218,11 @@ fn row(result: &CaseResult) -> Markup {
         let quiet = matches!(metric.id, "lost_percent" | "retransmitted") && median == 0.0;
         (!quiet).then(|| format!("{} {} {}", metric.label, figure(median), metric.unit))
     });
-    let besides = besides.collect::<Vec<_>>().join(", ");
+    let apart = Summary::of(&result.raw_apart(primary.id));
+    let apart = apart.map(|apart| {
+        format!("cores apart {} {} ({} runs)", figure(apart.median), primary.unit, result.apart.len())
+    });
+    let besides = besides.chain(apart).collect::<Vec<_>>().join(", ");
     html! {
         tr {
             td { code { (result.case.name) } }
@@ -211,7 +236,7 @@ fn row(result: &CaseResult) -> Markup {
                 }
                 None => td colspan="4" { "no figure" }
             }
-            td.n { (result.samples.len()) }
+            td.n { (result.counted().len()) @if result.is_apart() { "*" } }
             td { (besides) }
         }
     }

@@ -14,7 +14,9 @@ pub fn object(report: &Report) -> Value {
             "repetitions": report.repetitions,
             "duration_ms": report.duration.as_millis() as u64,
             "only": report.only,
+            "anywhere": report.anywhere,
         },
+        "nearest_trip_ns": report.nearest,
         "machine": report.begun.machine,
         "load_at_end": report.load_at_end,
         "versions": report.versions,
@@ -31,6 +33,7 @@ fn case(result: &CaseResult) -> Value {
             let figures = json!({
                 "unit": metric.unit,
                 "raw": result.raw(metric.id),
+                "raw_apart": result.raw_apart(metric.id),
                 "median": summary.median,
                 "min": summary.min,
                 "max": summary.max,
@@ -46,6 +49,7 @@ fn case(result: &CaseResult) -> Value {
         "metric": case.primary.id,
         "status": result.verdict.name(),
         "reason": result.verdict.reason(),
+        "apart": result.is_apart(),
         "commands": case.job.commands(),
         "values": values,
     })

@@ -36,12 +36,15 @@ pub struct Report {
     repetitions: u32,
     duration: Duration,
     only: Vec<String>,
+    anywhere: bool,
+    /// The shortest round trip of a line between the two cores, in nanoseconds, where it was looked at.
+    nearest: Option<f64>,
     results: Vec<CaseResult>,
 }
 
 impl Report {
     /// Of a run.
-    pub fn new(args: &SuiteArgs, begun: Begun, results: Vec<CaseResult>) -> Report {
+    pub fn new(args: &SuiteArgs, begun: Begun, results: Vec<CaseResult>, nearest: Option<f64>) -> Report {
         Report {
             took: begun.clock.elapsed(),
             begun,
@@ -50,6 +53,8 @@ impl Report {
             repetitions: args.repetitions,
             duration: args.duration,
             only: args.only.clone(),
+            anywhere: args.anywhere,
+            nearest,
             results,
         }
     }
@@ -57,7 +62,7 @@ impl Report {
     /// Whether every case that can be here was measured as often as was asked for.
     pub fn is_complete(&self) -> bool {
         self.results.iter().all(|result| match result.verdict {
-            Verdict::Measured => result.samples.len() == self.repetitions as usize,
+            Verdict::Measured => result.samples.len() + result.apart.len() >= self.repetitions as usize,
             Verdict::NotRun(_) | Verdict::Failed(_) => true,
             Verdict::Missed => false,
         })

@@ -282,8 +282,12 @@ mod tests {
             cases.into_iter().find(|case| case.points.iter().any(|point| point.plot == "latency")).unwrap();
         let series = case.points[0].series.clone();
         let sample = crate::suite::case::Sample([("p50_us", 1.0), ("p999_us", 9.0), ("gbps", 3.0)].into());
-        let result =
-            CaseResult { case, samples: vec![sample], verdict: crate::suite::case::Verdict::Measured };
+        let result = CaseResult {
+            case,
+            samples: vec![sample],
+            apart: vec![],
+            verdict: crate::suite::case::Verdict::Measured,
+        };
         let plot = PLOTS.iter().find(|plot| plot.name == "latency").unwrap();
         let drawn = lines(plot, &[result]);
         let medians: Vec<_> = drawn[0].points.iter().map(|(x, y)| (*x, y.median)).collect();
