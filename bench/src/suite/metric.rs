@@ -31,6 +31,7 @@ use Better::{Higher, Lower};
 /// Every figure that there is.
 pub static METRICS: &[Metric] = &[
     metric("gbps", "payload", "Gb/s", Higher),
+    metric("peak_gbps", "best stretch of 10 ms", "Gb/s", Higher),
     metric("mmps", "messages", "M/s", Higher),
     metric("mpps", "frames", "M/s", Higher),
     metric("ns", "time of one", "ns", Lower),

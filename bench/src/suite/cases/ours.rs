@@ -85,6 +85,7 @@ pub fn figures(value: &Value) -> Sample {
     } else {
         let mut put = |id, figure: Option<f64>| figure.map(|figure| sample.0.insert(id, figure));
         put("gbps", value["bandwidth_gbps"].as_f64());
+        put("peak_gbps", value["bandwidth_peak_gbps"].as_f64());
         put("mmps", value["message_rate_mps"].as_f64().map(|rate| rate / 1e6));
         put("retransmitted", value["retransmitted_packets"].as_f64());
         let messages = value["messages"].as_f64().unwrap_or(0.0).max(1.0);
@@ -101,10 +102,11 @@ mod tests {
     #[test]
     fn figures_of_tests_and_probes_have_our_units() {
         let bandwidth = figures(&json!({
-            "bandwidth_gbps": 8.0, "message_rate_mps": 2e6, "messages": 100, "lost": 1, "retransmitted_packets": 3
+            "bandwidth_gbps": 8.0, "bandwidth_peak_gbps": 9.0, "message_rate_mps": 2e6, "messages": 100, "lost": 1, "retransmitted_packets": 3
         }));
         let named = |name: &str| bandwidth.0.get(name).copied();
         assert_eq!((named("gbps"), named("mmps")), (Some(8.0), Some(2.0)));
+        assert_eq!(named("peak_gbps"), Some(9.0));
         assert_eq!((named("lost_percent"), named("retransmitted")), (Some(1.0), Some(3.0)));
         let latency = figures(&json!({ "bandwidth_gbps": 1.0, "latency_us": { "p50": 1.5, "p999": 9.0 } }));
         assert_eq!(latency.0.get("p50_us"), Some(&1.5));
