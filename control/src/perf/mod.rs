@@ -34,6 +34,7 @@ mod outcome;
 mod params;
 mod pattern;
 mod peer;
+mod poster;
 mod protocol;
 mod receiver;
 mod sender;

@@ -4,78 +4,35 @@
 
 use super::atomics::AtomicCheck;
 use super::error::RunError;
-use super::layout::{Cursor, Layout};
+use super::layout::Layout;
 use super::op::Verb;
 use super::params::Params;
-use super::pattern::{Pattern, inside};
+use super::poster::{Flow, Poster, untag};
 use super::protocol::{Faults, Sent};
-use super::side::{Peer, inline_bytes, spoil};
+use super::side::{Peer, spoil};
 use crate::verbs::{Mr, Qp};
-use engine::queue::{PostError, SendList};
-use engine::wr::Remote;
-use engine::{Cqe, Nanos, SendFlags, SendOp, SendWr, Sge, WrData, fetch};
-use std::sync::Arc;
-use wire::{LKey, RKey};
+use engine::{Cqe, Nanos, fetch};
 
-/// The bits of a `wr_id` that carry a message number or slot; the QP's index is above them.
-pub(super) const NUMBER_BITS: u32 = 48;
 /// Longer than any run: a limit that is not reached.
-const ENDLESS: u64 = u64::MAX;
+pub(super) const ENDLESS: u64 = u64::MAX;
 /// Over how long the peak bandwidth is taken, at least.
 const PEAK_NS: Nanos = 10_000_000;
 /// And over how many completions, since each tells of several messages that may be older than the stretch.
 const PEAK_COMPLETIONS: u64 = 16;
-
-/// A `wr_id`.
-pub(super) fn tag(qp: usize, number: u64) -> u64 {
-    (qp as u64) << NUMBER_BITS | number
-}
-
-/// The QP's index and the number of a `wr_id`.
-#[inline]
-pub(super) fn untag(wr_id: u64) -> (usize, u64) {
-    ((wr_id >> NUMBER_BITS) as usize, wr_id & ((1 << NUMBER_BITS) - 1))
-}
 
 /// More QPs than a core's second cache holds.
 pub(super) const MANY_QPS: usize = 128;
 /// Places of send queues that are asked for before their QP's turn, at most.
 const FETCHED: u32 = 4;
 
-/// One QP's messages.
-struct Flow {
-    peer: Peer,
-    /// Posted so far, and so the number of the next message.
-    posted: u64,
-    /// Known to be complete.
-    completed: u64,
-    /// How many there will be.
-    limit: u64,
-    local: Cursor,
-    target: Cursor,
-    pattern: Pattern,
-    /// Messages posted since the last one that gives a completion.
-    unsignaled: u64,
-}
-
 /// What an end sends.
 pub(super) struct Sender {
-    verb: Verb,
-    size: u32,
-    verify: bool,
-    imm: bool,
-    inline: bool,
-    /// The last byte of each message tells its number: the peer polls it.
-    marks: bool,
+    poster: Poster,
     window: u64,
     post_list: u64,
-    cq_mod: u64,
     /// Places of a send queue that are asked for ahead.
     fetched: u32,
     layout: Layout,
-    local: Mr,
-    local_addr: u64,
-    lkey: LKey,
     qps: Vec<Qp>,
     /// By QP.
     flows: Vec<Flow>,
@@ -87,7 +44,6 @@ pub(super) struct Sender {
     refused: bool,
     atomics: AtomicCheck,
     faults: Faults,
-    tamper: Option<u64>,
     completed: u64,
     started: Nanos,
     ended: Nanos,
@@ -111,39 +67,20 @@ impl Sender {
         let post_list = params.post_list.min(layout.window);
         // While a list waits for room, what came before it must have been signaled.
         let cq_mod = params.cq_mod.min(layout.window - post_list + 1);
-        let flow = |(index, peer): (usize, Peer)| Flow {
-            peer,
-            posted: 0,
-            completed: 0,
-            limit: params.iters().unwrap_or(ENDLESS),
-            local: layout.local_cursor(index),
-            target: layout.target_cursor(index),
-            pattern: Pattern::new(params.seed, index, to_server),
-            unsignaled: 0,
-        };
+        let flow = |(index, peer)| Flow::new(index, peer, params, &layout, to_server);
         Sender {
-            verb: params.op.verb,
-            size: params.size,
-            verify: params.verify,
-            imm: params.imm,
-            marks: params.op.is_ping_pong() && params.op.verb == Verb::Write,
-            inline: params.size <= params.inline && matches!(params.op.verb, Verb::Send | Verb::Write),
+            poster: Poster::new(params, cq_mod.into(), local, tamper),
             window: layout.window.into(),
             post_list: post_list.into(),
-            cq_mod: cq_mod.into(),
             fetched: layout.window.min(FETCHED),
-            layout,
-            local_addr: local.addr(),
-            lkey: local.lkey(),
-            local,
             qps: qps.to_vec(),
             flows: peers.into_iter().take(qps.len()).enumerate().map(flow).collect(),
+            layout,
             due: None,
             unfinished: qps.len(),
             refused: false,
             atomics: AtomicCheck::new(qps.len()),
             faults: Faults::default(),
-            tamper,
             completed: 0,
             started: 0,
             ended: 0,
@@ -222,7 +159,7 @@ impl Sender {
         let Some(flow) = self.flows.get_mut(index) else { return Ok(()) };
         let before = std::mem::replace(&mut flow.completed, number);
         self.completed += number - before;
-        if self.verify {
+        if self.poster.verify {
             self.check_fetched(index, before, number);
         }
         if self.flows[index].completed == self.flows[index].limit {
@@ -279,7 +216,7 @@ impl Sender {
 
     /// Notes how fast it goes, now and then.
     pub fn sample(&mut self, now: Nanos) {
-        self.peak.sample(now, self.completed, PEAK_COMPLETIONS * self.cq_mod);
+        self.peak.sample(now, self.completed, PEAK_COMPLETIONS * self.poster.cq_mod);
     }
 
     /// Sets when the sending ended, where that is not the last completion.
@@ -294,7 +231,7 @@ impl Sender {
         Sent {
             messages: self.flows.iter().map(|flow| flow.completed).collect(),
             nanos,
-            peak_bytes_per_second: self.peak.best.max(average) * f64::from(self.size),
+            peak_bytes_per_second: self.peak.best.max(average) * f64::from(self.poster.size()),
             unanswered: 0,
             faults: self.faults.clone(),
         }
@@ -302,7 +239,7 @@ impl Sender {
 
     /// The account of this end's sending, once it is done.
     pub fn account(mut self) -> Sent {
-        if self.verify && self.verb == Verb::Atomic {
+        if self.poster.verify && self.poster.verb == Verb::Atomic {
             self.atomics.finish(self.completed, &mut self.faults);
         }
         self.summary()
@@ -311,7 +248,7 @@ impl Sender {
     /// Posts on a QP while its window has room: all of it in one list.
     #[inline]
     fn fill(&mut self, index: usize) -> Result<(), RunError> {
-        let flow = &self.flows[index];
+        let flow = &mut self.flows[index];
         let left = flow.limit - flow.posted;
         let room = self.window - (flow.posted - flow.completed);
         // Whole post lists, but for the last messages.
@@ -320,131 +257,42 @@ impl Sender {
         if count == 0 || room < count {
             return Ok(());
         }
-        // Taken out and put back, so that the rest can be used meanwhile.
-        let qps = std::mem::take(&mut self.qps);
-        let posted = qps[index].post_send_list(|list| {
+        let posted = self.qps[index].post_send_list(|list| {
             for _ in 0..count {
-                if !self.post(index, list)? {
+                if !self.poster.post(flow, list)? {
                     self.refused = true;
                     break;
                 }
             }
             Ok(())
         });
-        self.qps = qps;
         posted.unwrap_or_else(|why| Err(RunError::Post { qp: index, why }))
-    }
-
-    /// Posts the next message of a QP; false when the queue was full.
-    #[inline]
-    fn post(&mut self, index: usize, list: &mut SendList<'_>) -> Result<bool, RunError> {
-        let number = self.flows[index].posted;
-        let offset = self.flows[index].local.step();
-        let target = self.flows[index].target.step();
-        if self.verify {
-            self.prepare(index, number, offset);
-        }
-        if self.marks {
-            let last = offset as usize + self.size as usize - 1;
-            inside(self.local.buffer().write(last, &[(number + 1) as u8]));
-        }
-        let flow = &mut self.flows[index];
-        let next = number + 1;
-        let signaled = flow.unsignaled + 1 >= self.cq_mod || next == flow.limit;
-        let wr_id = tag(index, next);
-        let flags = if signaled { SendFlags::SIGNALED } else { SendFlags::empty() };
-        let piece = Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey };
-        let imm = self.imm.then(|| (number as u32).to_be_bytes());
-        let peer = &flow.peer;
-        let pushed = match self.verb {
-            _ if self.inline => {
-                let data = WrData::Inline(inline_bytes(&self.local, offset, self.size));
-                list.push(SendWr { wr_id, op: operation(self.verb, peer, target, imm), data, flags })
-            }
-            // What is known of the operation spares a copy of the request.
-            Verb::Write if !self.imm => {
-                list.push_piece(wr_id, SendOp::Write(remote(peer, target)), piece, flags)
-            }
-            verb => list.push_piece(wr_id, operation(verb, peer, target, imm), piece, flags),
-        };
-        match pushed {
-            Ok(()) => {
-                flow.posted = next;
-                flow.unsignaled = if signaled { 0 } else { flow.unsignaled + 1 };
-                Ok(true)
-            }
-            Err(PostError::Full) => {
-                flow.local.back();
-                flow.target.back();
-                Ok(false)
-            }
-            Err(why) => Err(RunError::Post { qp: index, why }),
-        }
-    }
-
-    /// The content of a message to send, or a slot in which nothing looks like what will be fetched.
-    fn prepare(&self, index: usize, number: u64, offset: u64) {
-        match self.verb {
-            Verb::Send | Verb::Write => {
-                self.flows[index].pattern.write(number, self.local.buffer(), offset, self.size);
-                if self.tamper == Some(number) && index == 0 {
-                    spoil(&self.local, offset, self.size);
-                }
-            }
-            Verb::Read => inside(self.local.buffer().fill(offset as usize, self.size as usize, 0)),
-            Verb::Atomic => inside(self.local.buffer().store_u64(offset as usize, 0)),
-        }
     }
 
     /// Looks at what the messages `from..to` of a QP have fetched.
     fn check_fetched(&mut self, index: usize, from: u64, to: u64) {
+        let Sender { poster, layout, flows, atomics, faults, .. } = self;
+        let (flow, buffer, size) = (&flows[index], poster.local.buffer(), poster.size());
         for number in from..to {
-            let offset = self.layout.local_offset(index, number);
-            match self.verb {
+            let offset = layout.local_offset(index, number);
+            match poster.verb {
                 Verb::Send | Verb::Write => return,
                 Verb::Read => {
-                    if self.tamper == Some(number) && index == 0 {
-                        spoil(&self.local, offset, self.size);
+                    if poster.is_spoilt(flow, number) {
+                        spoil(&poster.local, offset, size);
                     }
                     // The peer's slots do not change: each holds the message with its own number.
-                    let slot = number % u64::from(self.layout.target_slots);
-                    let check = self.flows[index].pattern.check(slot, self.local.buffer(), offset, self.size);
-                    self.faults.expect(index, check);
+                    let slot = number % u64::from(layout.target_slots);
+                    faults.expect(index, flow.pattern.check(slot, buffer, offset, size));
                 }
                 Verb::Atomic => {
-                    let spoilt = u64::from(self.tamper == Some(number) && index == 0);
-                    self.atomics.note(
-                        index,
-                        self.local.buffer().load_u64(offset as usize).unwrap_or_default() + spoilt,
-                        &mut self.faults,
-                    );
+                    let spoilt = u64::from(poster.is_spoilt(flow, number));
+                    let fetched = buffer.load_u64(offset as usize).unwrap_or_default();
+                    atomics.note(index, fetched + spoilt, faults);
                 }
             }
         }
     }
-}
-
-#[inline]
-fn operation(verb: Verb, peer: &Peer, target: u64, imm: Option<[u8; 4]>) -> SendOp {
-    let remote = remote(peer, target);
-    match (verb, &peer.datagram) {
-        (Verb::Send, Some(datagram)) => SendOp::UdSend {
-            ah: Arc::clone(&datagram.ah),
-            remote_qpn: datagram.qpn,
-            qkey: datagram.qkey,
-            imm,
-        },
-        (Verb::Send, None) => imm.map_or(SendOp::Send, SendOp::SendImm),
-        (Verb::Write, _) => imm.map_or(SendOp::Write(remote), |imm| SendOp::WriteImm(remote, imm)),
-        (Verb::Read, _) => SendOp::Read(remote),
-        (Verb::Atomic, _) => SendOp::FetchAdd { remote: Remote { addr: peer.target_addr, ..remote }, add: 1 },
-    }
-}
-
-/// A place in the peer's memory.
-#[inline]
-fn remote(peer: &Peer, target: u64) -> Remote {
-    Remote { addr: peer.target_addr + target, rkey: RKey::new(peer.target_rkey) }
 }
 
 /// A completion in error.

@@ -6,7 +6,7 @@ use super::super::error::RunError;
 use super::super::op::{Transport, Verb};
 use super::super::params::Params;
 use super::super::pattern::{Pattern, inside};
-use super::super::sender::tag;
+use super::super::poster::tag;
 use super::content::{PINGPONG_FILL, room};
 use super::record::Record;
 use super::{CmWay, PeerOptions, PeerProgram};

@@ -2,8 +2,9 @@
 
 use super::super::error::RunError;
 use super::super::op::Verb;
+use super::super::poster::untag;
 use super::super::protocol::{Received, Sent};
-use super::super::sender::{failed, untag};
+use super::super::sender::failed;
 use super::content::{Arrivals, Looks};
 use super::{Did, Run};
 use engine::{Cqe, Nanos, WcOpcode};

@@ -3,8 +3,9 @@
 use super::super::error::RunError;
 use super::super::latency::histogram;
 use super::super::op::Verb;
+use super::super::poster::untag;
 use super::super::protocol::{Faults, Received, Sent};
-use super::super::sender::{failed, untag};
+use super::super::sender::failed;
 use super::content::{Looks, filled_with};
 use super::stream::{Additions, is_arrival};
 use super::{Did, Run};
