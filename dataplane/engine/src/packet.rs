@@ -221,14 +221,15 @@ impl From<RegionGone> for SinkError {
     }
 }
 
-/// What packets have in common that follow one another: RC SENDs or WRITEs of one packet each, alike but for PSN, address and payload.
+/// What packets have in common that follow one another on a reliable connection, sent for the first time: SENDs or WRITEs of one packet
+/// each, or the middle packets of one message, alike but for PSN, AckReq, address and payload.
 #[derive(Clone, Copy, Debug)]
 pub struct TxRun<'a> {
     /// Ethernet, IP and UDP headers.
     pub template: &'a HeaderTemplate,
-    /// The BTH, but for its PSN.
+    /// The BTH, but for its PSN and AckReq.
     pub bth: [u8; Bth::LEN],
-    /// The RETH of a WRITE, but for its address.
+    /// The RETH of a WRITE of one packet, but for its address.
     pub reth: Option<Reth>,
     /// Bytes of payload.
     pub len: u32,
@@ -239,7 +240,9 @@ pub struct TxRun<'a> {
 pub struct Follower {
     /// Its PSN.
     pub psn: Psn,
-    /// Where a WRITE goes.
+    /// It asks for an acknowledgement.
+    pub ack_req: bool,
+    /// Where a WRITE of one packet goes.
     pub va: u64,
     /// Its payload, as long as that of all; not looked at if that is of no bytes.
     pub span: Span,
@@ -266,17 +269,30 @@ impl<'a> TxRun<'a> {
         sink: &mut (impl PacketSink + ?Sized),
     ) -> Result<(), SinkError> {
         while let Some(follower) = followers.next() {
-            sink.emit(&self.packet(&follower))?;
+            self.emit_one(&follower, sink)?;
         }
         Ok(())
     }
 
+    /// Offers one of them, as any.
+    #[inline(never)]
+    pub fn emit_one(
+        &self,
+        follower: &Follower,
+        sink: &mut (impl PacketSink + ?Sized),
+    ) -> Result<(), SinkError> {
+        sink.emit(&self.packet(follower))
+    }
+
     /// A packet of the run, as any.
     #[inline]
-    pub fn packet(&self, follower: &'a Follower) -> TxPacket<'a> {
-        let Follower { psn, va, span } = follower;
+    pub fn packet<'b>(&self, follower: &'b Follower) -> TxPacket<'b>
+    where
+        'a: 'b,
+    {
+        let Follower { psn, ack_req, va, span } = follower;
         let payload = if self.len == 0 { Gather::EMPTY } else { Gather::Piece(span) };
-        let bth = Bth::with_psn(self.bth, *psn);
+        let bth = Bth::with_last(self.bth, *ack_req, *psn);
         let mut packet =
             TxPacket { template: self.template, bth, ext: ExtHeaders::EMPTY, payload, again: false };
         if let Some(reth) = self.reth {

@@ -10,6 +10,8 @@ const FRAME_BYTES: i64 = 64;
 #[derive(Debug)]
 pub struct Turn {
     left: i64,
+    /// Nobody else waits: a turn that is over is followed by its next one.
+    alone: bool,
 }
 
 impl Turn {
@@ -17,18 +19,24 @@ impl Turn {
     #[inline(always)]
     pub fn spend(&mut self, payload: usize) -> bool {
         self.left -= payload as i64 + FRAME_BYTES;
+        if self.left <= 0 && self.alone {
+            self.left += i64::from(QUANTUM_BYTES);
+            return true;
+        }
         self.left > 0
     }
 
     /// The same if the turn goes on after that; otherwise nothing is noted.
     #[inline(always)]
     pub fn spend_and_go_on(&mut self, payload: usize) -> bool {
-        let left = self.left - (payload as i64 + FRAME_BYTES);
-        let goes_on = left > 0;
-        if goes_on {
-            self.left = left;
+        let mut left = self.left - (payload as i64 + FRAME_BYTES);
+        if left <= 0 && self.alone {
+            left += i64::from(QUANTUM_BYTES);
+        } else if left <= 0 {
+            return false;
         }
-        goes_on
+        self.left = left;
+        true
     }
 }
 
@@ -87,11 +95,12 @@ impl Scheduler {
         ring::fetch(&self.lanes[slot as usize]);
     }
 
-    /// What the QP in front, which has this slot, may spend in its turn.
+    /// What the QP in front, which has this slot, may spend in its turn. If it is the only one, [`rotate`](Self::rotate) would have it go on
+    /// with a new quantum at once, turn for turn: so its turn has no end.
     #[inline]
     pub fn begin_turn(&self, slot: u32) -> Turn {
         debug_assert_eq!(self.front(), Some(slot));
-        Turn { left: self.lanes[slot as usize].deficit }
+        Turn { left: self.lanes[slot as usize].deficit, alone: self.ready.len() == 1 }
     }
 
     /// Notes what it has spent: before [`rotate`](Self::rotate) or [`leave`](Self::leave).
@@ -151,6 +160,27 @@ mod tests {
         }
         let difference = sent[0].abs_diff(sent[1]);
         assert!(difference <= QUANTUM_BYTES as usize + 4096, "{sent:?}");
+    }
+
+    /// The turn of one that is alone has no end, and leaves it what turn after turn would have left.
+    #[test]
+    fn one_that_is_alone_spends_as_by_turns() {
+        let mut sched = Scheduler::new(2);
+        sched.enqueue(0);
+        sched.enqueue(1);
+        let mut by_turns = sched.begin_turn(0);
+        sched.leave();
+        let mut alone = sched.begin_turn(1);
+        for (step, bytes) in
+            [4096, 4096, 300, 4096, 4096, 0, 4096, 4096, 4096].into_iter().cycle().take(99).enumerate()
+        {
+            if !by_turns.spend(bytes) {
+                by_turns.left += i64::from(QUANTUM_BYTES);
+            }
+            let goes_on = if step % 2 == 0 { alone.spend(bytes) } else { alone.spend_and_go_on(bytes) };
+            assert!(goes_on);
+            assert_eq!(alone.left, by_turns.left, "{step}");
+        }
     }
 
     #[test]

@@ -341,19 +341,19 @@ fn write_network(addressing: &Addressing, network: Network, out: &mut [u8]) {
 }
 
 /// What a 16-bit field adds to the CRC of headers in which it was zero.
-struct Field {
+pub(crate) struct Field {
     high: Change,
     low: Change,
 }
 
 impl Field {
     /// The field at `offset` in headers of `len` bytes.
-    const fn at(offset: usize, len: usize) -> Field {
+    pub const fn at(offset: usize, len: usize) -> Field {
         Field { high: change_after(len - offset - 1), low: change_after(len - offset - 2) }
     }
 
     #[inline]
-    fn of(&self, value: u16) -> u32 {
+    pub fn of(&self, value: u16) -> u32 {
         let [high, low] = value.to_be_bytes();
         self.high[usize::from(high)] ^ self.low[usize::from(low)]
     }

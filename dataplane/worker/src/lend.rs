@@ -33,6 +33,9 @@ pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
 
 const _: () = assert!(LENDING_ROOM >= LEND_ROOM, "a buffer can stand for lent bytes");
 
+/// From here on up to three buffers cost less than a copy.
+pub(crate) const LEND_FROM: usize = 1024;
+
 /// What packets without a copy are made of.
 #[derive(Debug)]
 pub(crate) struct Lending {
@@ -73,10 +76,21 @@ impl Lending {
     /// Buffers for a packet; `None` when the pool has not so many.
     #[inline]
     pub fn parts(&mut self) -> Option<Parts> {
-        let mut take = || self.fresh.take(usize::from(LENDING_ROOM));
-        let head = take()?;
-        let rest = if self.in_one { None } else { Some((take()?, take()?)) };
+        let head = self.buffer()?;
+        let rest = if self.in_one { None } else { Some((self.buffer()?, self.buffer()?)) };
         Some(Parts { head, rest })
+    }
+
+    /// The port's other end gets packets as they are: one buffer is all of one.
+    #[inline]
+    pub fn is_in_one(&self) -> bool {
+        self.in_one
+    }
+
+    /// An empty buffer for such a packet; `None` when the pool has none.
+    #[inline]
+    pub fn buffer(&mut self) -> Option<Mbuf> {
+        self.fresh.take(usize::from(LENDING_ROOM))
     }
 
     /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the

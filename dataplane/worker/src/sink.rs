@@ -2,7 +2,7 @@
 
 use crate::counters::Traffic;
 use crate::group::{self, Groups};
-use crate::lend::Parts;
+use crate::lend::{LEND_FROM, Parts};
 use crate::seal::{SEALED_LATER, seal};
 use crate::tx::Outgoing;
 use dpdk::Mbuf;
@@ -123,9 +123,6 @@ impl BurstSink<'_> {
         buffer
     }
 }
-
-/// From here on up to three buffers cost less than a copy.
-const LEND_FROM: usize = 1024;
 
 /// The payload, if it is worth not being copied: long, in one piece, and not sent before; and if it stays as it is until the peer
 /// has it (see `lend.rs`).

@@ -58,6 +58,12 @@ impl Outgoing {
         self.burst.is_empty() && self.looped.is_empty()
     }
 
+    /// A payload can leave without being copied, and one buffer is all of its frame.
+    #[inline]
+    pub fn lends_in_one(&self) -> bool {
+        self.lending.as_ref().is_some_and(Lending::is_in_one)
+    }
+
     /// Adds a frame to the burst, which has room.
     #[inline]
     pub fn push(&mut self, frame: Mbuf) {

@@ -21,7 +21,7 @@ fn rig(name: &str, shape: &Shape) -> (Side, Driven, TestQp, TestMr) {
     let (peer, side) = sides(name, shape);
     let driven = Endpoint::new(side, shape).driven();
     let qp = driven.end.create_qp(0, QPN, QpType::Rc);
-    driven.end.connect_waiting(&way(driven.end.at, driven.end.peer), &qp, PEER, Mtu::Mtu1024, 0);
+    driven.end.connect_waiting(&way(driven.end.at, driven.end.peer), &qp, PEER, Mtu::Mtu4096, 0);
     let mr = driven.end.register(0x1, 64 * 1024);
     for at in 0..64 * 1024 {
         mr.buffer.write(at, &[(at * 7 % 253) as u8]).unwrap();
@@ -68,9 +68,13 @@ fn expected(driven: &Driven, mr: &TestMr, number: usize, write: bool, len: u32, 
 #[test]
 fn each_frame_is_the_one_that_its_message_is_by_itself() {
     // Without pad and with one; the longest frame that is sealed with its burst's next one; and longer ones, which are lent, or would be.
-    for (index, len) in [0, 1, 2, 3, 64, 67, 256, 436, 454, 455, 1024].into_iter().enumerate() {
-        for write in [true, false] {
-            let (mut peer, driven, qp, mr) = rig(&format!("run{index}{write}"), &Shape::default());
+    for (index, len) in [0, 1, 2, 3, 64, 67, 256, 436, 454, 455, 1024, 1027].into_iter().enumerate() {
+        for (write, lending) in [(true, 0), (false, 0), (true, 255), (false, 255)] {
+            if lending > 0 && len < 1024 {
+                continue;
+            }
+            let shape = Shape { lending, ..Shape::default() };
+            let (mut peer, driven, qp, mr) = rig(&format!("run{index}{write}{lending}"), &shape);
             post(&driven, &qp, &mr, write, len);
             settle(&[&driven]);
             let mut frames = peer.receive(0);

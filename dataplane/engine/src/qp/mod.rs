@@ -10,6 +10,7 @@ mod completer;
 mod flight;
 mod flush;
 mod load;
+mod middles;
 mod modify;
 mod other_mtu;
 mod outstanding;
@@ -276,7 +277,7 @@ impl Qp {
         turn: &mut Turn,
     ) -> Poll {
         loop {
-            match respond::poll(self, ctx, sink) {
+            match respond::poll(self, ctx, sink, turn) {
                 Poll::Sent(bytes) if turn.spend(bytes) => {}
                 // Requests that leave give no more to answer.
                 Poll::Idle => break,

@@ -193,6 +193,6 @@ impl Followers for Alike<'_> {
         wqe.started = true;
         *psn = its_psn.next();
         *taken += 1;
-        Some(Follower { psn: its_psn, va, span })
+        Some(Follower { psn: its_psn, ack_req: true, va, span })
     }
 }

@@ -1,7 +1,7 @@
 //! One request packet: what it looks like, and what its leaving changes (rocev2 facts, transport sections 5, 7, 8 and 20).
 
 use super::flight::offset;
-use super::outstanding::Cursor;
+use super::outstanding::{Cursor, Requester};
 use super::{Qp, QpType, retry};
 use crate::Nanos;
 use crate::counters::Counter;
@@ -10,7 +10,9 @@ use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
 use crate::placement::to_feth;
 use crate::queue::Wqe;
 use crate::wr::{Remote, SendOp};
-use wire::{AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Reth, XrcEth};
+use wire::{
+    AtomicEth, Bth, Deth, ExtHeaders, Ieth, ImmDt, Mtu, Opcode, Operation, Position, Psn, Reth, XrcEth,
+};
 
 /// What left.
 pub(super) struct Emitted {
@@ -42,7 +44,7 @@ pub(super) fn emit(qp: &Qp, sink: &mut impl PacketSink) -> Result<Emitted, SinkE
     let payload = payload(wqe, packet, mtu);
     let bth = Bth {
         solicited: wqe.flags.contains(crate::SendFlags::SOLICITED) && position.ends() && rouses(&wqe.op),
-        ack_req: qp.qp_type.is_reliable() && asks_ack(qp, wqe, packet, position),
+        ack_req: qp.qp_type.is_reliable() && (position.ends() || AckReqs::of(&qp.req, psn).asks()),
         pad_count: Bth::pad_for(payload.len()),
         ..Bth::new(opcode, dest_qpn, psn)
     };
@@ -92,7 +94,7 @@ fn position(wqe: &Wqe, packet: u32) -> Position {
     }
 }
 
-fn operation(op: &SendOp) -> Operation {
+pub(super) fn operation(op: &SendOp) -> Operation {
     match op {
         SendOp::SendImm(_) | SendOp::UdSend { imm: Some(_), .. } => Operation::SendImm,
         SendOp::SendInv(_) => Operation::SendInv,
@@ -115,13 +117,40 @@ pub(super) fn rouses(op: &SendOp) -> bool {
     !op.awaits_response() && !matches!(op, SendOp::Write(_))
 }
 
-/// At the end of every message, every so many packets inside it, and in the last packet that the window lets out:
-/// without that a long message would stop there for good.
-fn asks_ack(qp: &Qp, wqe: &Wqe, packet: u32, position: Position) -> bool {
-    let req = &qp.req;
-    position.ends()
-        || req.since_ack_req + 1 >= ACK_REQ_EVERY.min(req.window.size() / 2)
-        || offset(wqe.first_psn.add(packet), req.una) + 1 >= req.window.size()
+/// Which packets of a message ask for an acknowledgement before its last one, which always does: every so many, and the last that the
+/// window lets out: without that a long message would stop there for good.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckReqs {
+    /// Packets since the last one that asked.
+    pub since: u32,
+    every: u32,
+    /// PSNs that the window lets out.
+    pub room: u32,
+}
+
+impl AckReqs {
+    /// From the packet with this PSN on.
+    #[inline]
+    pub fn of(req: &Requester, psn: Psn) -> AckReqs {
+        let window = req.window.size();
+        let room = window.saturating_sub(offset(psn, req.una));
+        AckReqs { since: req.since_ack_req, every: ACK_REQ_EVERY.min(window / 2), room }
+    }
+
+    /// Whether the packet asks.
+    #[inline]
+    pub fn asks(&self) -> bool {
+        self.since + 1 >= self.every || self.room <= 1
+    }
+
+    /// Whether the packet asks; it leaves, and the next one is looked at.
+    #[inline]
+    pub fn next(&mut self) -> bool {
+        let asks = self.asks();
+        self.since = if asks { 0 } else { self.since + 1 };
+        self.room = self.room.saturating_sub(1);
+        asks
+    }
 }
 
 /// RETH in the first packet, immediate or key in the last.

@@ -8,7 +8,7 @@ pub(crate) use super::outstanding::Requester;
 use super::flight::offset;
 use super::load::Loaded;
 use super::outstanding::MAX_OUTSTANDING;
-use super::{Ctx, Poll, Qp, QpState, complete, load, plain, request};
+use super::{Ctx, Poll, Qp, QpState, complete, load, middles, plain, request};
 use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
@@ -105,7 +105,10 @@ pub(crate) fn poll<M: Memory>(
                 complete::settle(qp, ctx);
                 return Poll::Sent(0);
             }
-            Next::Packet => return send(qp, ctx, sink),
+            Next::Packet => {
+                let run = if qp.req.cursor.packet == 0 { None } else { middles::send(qp, ctx, sink, turn) };
+                return run.unwrap_or_else(|| send(qp, ctx, sink));
+            }
         }
     }
 }

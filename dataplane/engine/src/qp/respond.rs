@@ -5,13 +5,14 @@
 //! overtakes a READ.
 
 use super::slots::{Answer, Run};
-use super::{Ctx, Poll, Qp, flush, responder};
+use super::{Ctx, Poll, Qp, flush, middles, responder};
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
 use crate::fault::Fault;
 use crate::memory::Memory;
 use crate::mr::{KeyUser, PdId};
 use crate::packet::{Gather, PacketSink, SinkError, TxPacket};
+use crate::sched::Turn;
 use wire::{
     Aeth, AtomicAckEth, Bth, ExtHeaders, ExtKind, NakCode, Opcode, OpcodeInfo, Operation, Position, Psn,
     RKey, Syndrome,
@@ -90,8 +91,13 @@ impl Outbox {
     }
 }
 
-/// Sends the next response packet.
-pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
+/// Sends the next response packet; several where they are alike.
+pub(crate) fn poll<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    sink: &mut impl PacketSink,
+    turn: &mut Turn,
+) -> Poll {
     if !qp.resp.has_response() {
         return Poll::Idle;
     }
@@ -101,7 +107,9 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
     }
     loop {
         let poll = match qp.resp.slots.sending().map(|slot| (slot.first, slot.answer)) {
-            Some((_, Answer::Read { reth, run, pd })) => read_response(qp, ctx, (reth.rkey, pd), run, sink),
+            Some((_, Answer::Read { reth, run, pd })) => {
+                read_response(qp, ctx, (reth.rkey, pd), run, sink, turn)
+            }
             Some((psn, Answer::Atomic { original })) => Some(atomic_acknowledge(qp, psn, original, sink)),
             Some((psn, Answer::Done)) => Some(done(qp, psn, sink)),
             None => return acknowledge(qp, ctx, sink),
@@ -112,13 +120,14 @@ pub(crate) fn poll<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl Pac
     }
 }
 
-/// One READ response; `None` when the memory may not be read any more and the slot was given up.
+/// One READ response, or several; `None` when the memory may not be read any more and the slot was given up.
 fn read_response<M: Memory>(
     qp: &mut Qp,
     ctx: &Ctx<'_, M>,
     (rkey, pd): (RKey, PdId),
     run: Run,
     sink: &mut impl PacketSink,
+    turn: &mut Turn,
 ) -> Option<Poll> {
     let mtu = qp.attr.path_mtu.bytes();
     let len = run.left.min(mtu);
@@ -128,7 +137,7 @@ fn read_response<M: Memory>(
     if info.has(ExtKind::Aeth) {
         ext = ext.with(aeth(qp, Syndrome::ACK));
     }
-    // The key may have been taken away since the request, so each response asks for all that is left.
+    // The key may have been taken away since the request, so each response, or run of them, asks for all that is left.
     let span = match run.left {
         0 => Ok(None),
         left => ctx
@@ -136,21 +145,26 @@ fn read_response<M: Memory>(
             .remote(rkey, KeyUser { pd, ..qp.key_user() }, run.va, left, Access::REMOTE_READ)
             .map(Some),
     };
-    let result = match &span {
-        Ok(span) => {
+    let (mut sent, mut result) = (0, Err(SinkError::RegionGone));
+    if let Ok(span) = &span {
+        let is_fresh = position == Position::Middle && !run.again;
+        let middles = span
+            .filter(|_| is_fresh)
+            .and_then(|span| middles::respond(qp, info.opcode, (run.psn, span), sink, turn));
+        (sent, result) = middles.unwrap_or_else(|| {
             let payload = Gather::Spans { spans: span.as_slice(), offset: 0, len };
-            emit(qp, info, run.psn, ext, Data { payload, again: run.again }, sink)
-        }
-        Err(_) => Err(SinkError::RegionGone),
-    };
+            let result = emit(qp, info, run.psn, ext, Data { payload, again: run.again }, sink);
+            if result.is_ok() {
+                qp.resp.slots.sent(1, len);
+            }
+            (0, result)
+        });
+    }
     match result {
-        Ok(()) => {
-            qp.resp.slots.sent(len);
-            Some(Poll::Sent(len as usize))
-        }
+        Ok(()) => Some(Poll::Sent(len as usize)),
         Err(SinkError::Full) => Some(Poll::Full),
         Err(SinkError::RegionGone) => {
-            lost_memory(qp, ctx, run.psn);
+            lost_memory(qp, ctx, run.psn.add(sent));
             None
         }
     }
@@ -172,7 +186,7 @@ fn atomic_acknowledge(qp: &mut Qp, psn: Psn, original: u64, sink: &mut impl Pack
     if emit(qp, info, psn, ext, Data::NONE, sink).is_err() {
         return Poll::Full;
     }
-    qp.resp.slots.sent(0);
+    qp.resp.slots.sent(1, 0);
     Poll::Sent(0)
 }
 
@@ -183,7 +197,7 @@ fn done(qp: &mut Qp, psn: Psn, sink: &mut impl PacketSink) -> Poll {
     if emit(qp, info, psn, ext, Data::NONE, sink).is_err() {
         return Poll::Full;
     }
-    qp.resp.slots.sent(0);
+    qp.resp.slots.sent(1, 0);
     Poll::Sent(0)
 }
 

@@ -151,15 +151,15 @@ impl Slots {
         self.next < self.filled
     }
 
-    /// The slot that sends next has sent a response of `len` bytes.
-    pub fn sent(&mut self, len: u32) {
+    /// The slot that sends next has sent so many responses, of `len` bytes together.
+    pub fn sent(&mut self, packets: u32, len: u32) {
         let Some(place) = self.place(self.next) else { return };
         let slot = &mut self.ring[place];
         let done = match &mut slot.answer {
             Answer::Atomic { .. } | Answer::Done => true,
             Answer::Read { run, .. } => {
                 *run = Run {
-                    psn: run.psn.next(),
+                    psn: run.psn.add(packets),
                     va: run.va.wrapping_add(u64::from(len)),
                     left: run.left - len,
                     begun: true,

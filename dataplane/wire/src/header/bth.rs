@@ -103,12 +103,18 @@ impl Bth {
         last[0] & 0x80 != 0
     }
 
-    /// The bytes of a BTH with another PSN.
+    /// The bytes of a BTH with another AckReq and PSN.
     #[inline]
-    pub fn with_psn(mut bytes: [u8; Self::LEN], psn: Psn) -> [u8; Self::LEN] {
-        let [_, psn @ ..] = psn.value().to_be_bytes();
-        bytes[9..].copy_from_slice(&psn);
+    pub fn with_last(mut bytes: [u8; Self::LEN], ack_req: bool, psn: Psn) -> [u8; Self::LEN] {
+        let reserved = u32::from(bytes[8] & 0x7F) << 24;
+        bytes[8..].copy_from_slice(&(reserved | Self::last(ack_req, psn)).to_be_bytes());
         bytes
+    }
+
+    /// The last four bytes of a BTH without reserved bits, as a number.
+    #[inline(always)]
+    pub(crate) const fn last(ack_req: bool, psn: Psn) -> u32 {
+        (ack_req as u32) << 31 | psn.value()
     }
 
     /// The pad count in the bytes of a BTH.

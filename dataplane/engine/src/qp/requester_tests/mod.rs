@@ -18,6 +18,7 @@ mod go_back;
 mod huge;
 mod local_faults;
 mod local_invalidate;
+mod middles;
 mod operations;
 mod places;
 mod plain;

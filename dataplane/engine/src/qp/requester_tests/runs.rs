@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use wire::{LKey, Qpn};
 
 /// A sink that wants no runs: every request leaves by itself.
-struct Single(ListSink);
+pub(super) struct Single(pub ListSink);
 
 impl PacketSink for Single {
     fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
@@ -38,7 +38,7 @@ impl PacketSink for Counted {
     }
 }
 
-fn post_all(rig: &mut Rig, requests: &[SendWr]) {
+pub(super) fn post_all(rig: &mut Rig, requests: &[SendWr]) {
     let mut list = rig.shared.send_list().unwrap();
     requests.iter().for_each(|wr| list.push(wr.clone()).unwrap());
     if list.post() {
@@ -47,13 +47,13 @@ fn post_all(rig: &mut Rig, requests: &[SendWr]) {
 }
 
 /// All that is sent now, and how many of it in runs.
-fn sent_in_runs(rig: &mut Rig) -> (Vec<Packet>, usize) {
+pub(super) fn sent_in_runs(rig: &mut Rig) -> (Vec<Packet>, usize) {
     let mut sink = Counted(ListSink::new(rig.memory.clone(), usize::MAX), 0);
     rig.engine.poll_transmit(rig.now, &mut sink);
     (sink.0.sent, sink.1)
 }
 
-fn writes(region: &Region, count: u32, len: u32) -> Vec<SendWr> {
+pub(super) fn writes(region: &Region, count: u32, len: u32) -> Vec<SendWr> {
     let sge = |n: u32| region.sge(u64::from(n * len), len);
     (0..count).map(|n| with_flags(wr(n.into(), to(u64::from(n)), &[sge(n)]), SendFlags::empty())).collect()
 }
@@ -242,7 +242,7 @@ fn memory_that_goes_ends_the_request_that_needs_it() {
 }
 
 /// A QP in RTS with a queue for so many requests, and a region.
-fn rc_of(depth: u32) -> (Rig, Region) {
+pub(super) fn rc_of(depth: u32) -> (Rig, Region) {
     let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), depth, 1024);
     let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
     (rig, region)
@@ -301,15 +301,15 @@ fn request(region: Region) -> impl Strategy<Value = SendWr> {
 
 /// What happens between two looks at what is sent: requests come, room is so large, an answer comes.
 #[derive(Clone, Debug)]
-struct Round {
+pub(super) struct Round {
     requests: Vec<SendWr>,
     room: usize,
     acked: u32,
     refused: Option<bool>,
 }
 
-fn round(region: Region) -> impl Strategy<Value = Round> {
-    let requests = proptest::collection::vec(request(region), 0..20);
+pub(super) fn round(request: impl Strategy<Value = SendWr>) -> impl Strategy<Value = Round> {
+    let requests = proptest::collection::vec(request, 0..20);
     let room = prop_oneof![Just(usize::MAX), 0..12usize];
     let refused = prop_oneof![6 => Just(None), 1 => any::<bool>().prop_map(Some)];
     (requests, room, 0..12u32, refused).prop_map(|(requests, room, acked, refused)| Round {
@@ -322,7 +322,7 @@ fn round(region: Region) -> impl Strategy<Value = Round> {
 
 /// All that can be seen of a QP.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub(super) struct Seen {
     sent: Vec<(Bth, wire::ExtHeaders, Vec<u8>, bool)>,
     counters: Vec<u64>,
     cqes: Vec<(u64, WcStatus)>,
@@ -333,7 +333,7 @@ struct Seen {
     idle: bool,
 }
 
-fn play(rig: &mut Rig, rounds: &[Round], in_runs: bool) -> Vec<Seen> {
+pub(super) fn play(rig: &mut Rig, rounds: &[Round], in_runs: bool) -> Vec<Seen> {
     let mut acked = 0x100u32;
     let mut next = 0x100u32;
     let mut seen = Vec::new();
@@ -377,7 +377,7 @@ fn play(rig: &mut Rig, rounds: &[Round], in_runs: bool) -> Vec<Seen> {
 
 proptest! {
     #[test]
-    fn runs_do_what_single_requests_do(rounds in proptest::collection::vec(round(rc().1), 1..12)) {
+    fn runs_do_what_single_requests_do(rounds in proptest::collection::vec(round(request(rc().1)), 1..12)) {
         // Places of the queue are soon used again.
         let [(mut single, _), (mut runs, _)] = [rc_of(16), rc_of(16)];
         let (expected, got) = (play(&mut single, &rounds, false), play(&mut runs, &rounds, true));

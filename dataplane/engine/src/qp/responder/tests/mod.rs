@@ -16,6 +16,7 @@ mod order;
 mod path_mtu;
 mod plain;
 mod read;
+mod read_runs;
 mod runs;
 mod send;
 mod sequence;
