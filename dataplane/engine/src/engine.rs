@@ -1,5 +1,7 @@
 //! The engine: one worker's QPs and keys, driven from outside.
 
+mod runs;
+
 use crate::Nanos;
 use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
@@ -8,16 +10,14 @@ use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
 use crate::numbers::{NumberMap, Slot};
-use crate::packet::{PacketSink, Payload, RxPacket};
-use crate::qp::{
-    Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit, execute_run,
-};
+use crate::packet::{PacketSink, RxPacket};
+use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
 use crate::queue::{RecvQueue, Staged};
 use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
 use std::cell::RefCell;
 use std::sync::Arc;
-use wire::{Frame, Gid, Mac, Network, OpcodeInfo, Qpn, Srqn};
+use wire::{Gid, Mac, Network, OpcodeInfo, Qpn, Srqn};
 
 /// Capacities.
 #[derive(Clone, Copy, Debug)]
@@ -348,42 +348,6 @@ impl<M: Memory> Engine<M> {
             // A request changes nothing of what the QP itself asks for, or of its timer.
             self.sched.enqueue(slot);
         }
-    }
-
-    /// Packets of a burst that follow `first`, which was delivered to the QP at `place`, in a [run](wire::Run): `bytes` gives
-    /// all bytes of their frames. What is not executed with them is delivered like any other.
-    /// How many were executed together.
-    #[inline(always)]
-    pub fn deliver_followers<'a, F>(
-        &mut self,
-        now: Nanos,
-        QpPlace(slot): QpPlace,
-        first: &Frame,
-        frames: &'a [F],
-        bytes: impl Fn(&'a F) -> &'a [u8],
-    ) -> u32 {
-        let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
-        let there = qps.get_mut(slot as usize).and_then(|qp| qp.as_deref_mut());
-        let mut executed = 0;
-        if let Some(qp) = there.filter(|qp| qp.qpn == first.bth().dest_qpn) {
-            let ctx = Ctx { now, memory, keys, srqs, events, staged };
-            executed = execute_run(qp, &ctx, first, frames.iter().map(&bytes));
-            if qp.resp.has_response() {
-                self.sched.enqueue(slot);
-            }
-        }
-        for odd in frames.get(executed as usize..).unwrap_or_default() {
-            self.deliver_odd(now, first, bytes(odd));
-        }
-        executed
-    }
-
-    #[inline(never)]
-    fn deliver_odd(&mut self, now: Nanos, first: &Frame, bytes: &[u8]) {
-        let frame = first.following(bytes);
-        let payload = bytes.get(frame.payload_offset()..).and_then(|rest| rest.get(..frame.payload_len()));
-        let payload = Payload::contiguous(payload.unwrap_or_default());
-        self.deliver(now, frame.bth().dest_qpn, &RxPacket { frame: &frame, head: bytes, payload });
     }
 
     /// All packets of a burst are delivered: what they have completed can be polled from now on, and who asked for that is notified.

@@ -4,6 +4,7 @@
 //! Tests of roles are dialogues: a QP in this state, this packet in, exactly these packets and completions
 //! out.
 
+mod held;
 mod memory;
 mod shared;
 
@@ -503,16 +504,6 @@ impl Rig {
         let payload = &bytes[frame.payload_offset()..][..frame.payload_len()];
         let packet = RxPacket { frame: &frame, head: bytes, payload: Payload::contiguous(payload) };
         self.engine.on_packet(self.now, &packet);
-    }
-
-    /// A packet arrives whose payload the memory holds, and finds to be what its sender summed, or not.
-    pub fn deliver_held(&mut self, packet: &Packet, spoilt: bool) {
-        let bytes = packet.frame(&self.from_peer);
-        let frame = Frame::parse(&bytes, bytes.len()).expect("a frame that parses");
-        self.memory.hold(&packet.payload, spoilt);
-        let head = &bytes[..frame.payload_offset()];
-        let payload = Payload::held(packet.payload.len() as u32);
-        self.engine.on_packet(self.now, &RxPacket { frame: &frame, head, payload });
     }
 
     /// A packet arrives in a buffer of segments: its payload is cut into pieces of these lengths, and the

@@ -20,13 +20,15 @@
 //! nothing out.
 
 use crate::lane::Lane;
+use crate::rx::{Fate, Origin, whose};
 use dpdk::lend::{LEND_ROOM, LentParts, Returns};
 use dpdk::{Mbuf, Mempool, Reserve};
-use engine::{Nanos, Payload, RegionGone, RxPacket, Span};
+use engine::qp::middles_run;
+use engine::{Nanos, Payload, QpPlace, RegionGone, RxPacket, Span};
 use memory::{HostMemory, Lender};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use wire::{ExtKind, Frame, FrameError, Icrc, Operation};
+use wire::{Bth, ExtKind, Frame, FrameError, Icrc, Operation, Run};
 
 /// Bytes that a buffer of [`Lending`] holds at least: all headers of a frame.
 pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
@@ -146,18 +148,134 @@ pub(crate) fn can_stay(parts: &LentParts<'_>, frame: &Frame) -> bool {
 }
 
 impl Lane {
-    /// Lookup, admission, responder or completer: the engine's; and one pass over the payload, which copies it from where its
-    /// sender has it to where it belongs, with its iCRC. A payload that is not right is as if it had not come (`HostMemory::hold`).
+    /// A frame whose payload is where its sender has it. One that cannot be executed from there becomes a packet like any other.
     #[inline]
-    pub(crate) fn execute_lent(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame) {
+    pub(crate) fn lent_fate(&mut self, mbuf: &mut Mbuf, place: &mut Option<Frame>) -> Fate {
+        let parts = mbuf.lent_parts();
+        let head = parts.map_or(&[][..], |parts| parts.head);
+        let (icrc, fate) = match self.flows.parse(head, mbuf.pkt_len(), place) {
+            // Of its flow a frame was admitted before.
+            Some(icrc) => (icrc, place.as_ref().map_or(Fate::Dropped, whose)),
+            None => match Frame::parse(head, mbuf.pkt_len()) {
+                Ok(frame) => self.new_lent_fate(head, place.insert(frame)),
+                // Nobody could read it.
+                Err(reason) => {
+                    self.bad(reason);
+                    return Fate::Dropped;
+                }
+            },
+        };
+        let Some(frame) = place else { return Fate::Dropped };
+        match (fate, parts) {
+            (Fate::Dropped, _) => fate,
+            (Fate::Local(place), Some(parts)) if can_stay(&parts, frame) => {
+                Fate::Lent(place, after_headers(icrc, frame, parts.head))
+            }
+            _ => self.take_in(mbuf, frame, fate),
+        }
+    }
+
+    /// One of which nothing is known but what was parsed, and its iCRC before the network header.
+    #[inline(never)]
+    fn new_lent_fate(&mut self, head: &[u8], frame: &Frame) -> (Icrc, Fate) {
+        let fate = self.fate(frame, Origin::Wire);
+        if matches!(fate, Fate::Local(_)) {
+            self.flows.note(frame, head);
+        }
+        (before_headers(frame, head), fate)
+    }
+
+    /// Makes a copy of a frame whose payload is lent, if its iCRC is right.
+    #[cold]
+    pub(crate) fn take_in(&mut self, mbuf: &mut Mbuf, frame: &Frame, fate: Fate) -> Fate {
+        let Some(mut copy) = self.outgoing.pool.alloc() else {
+            self.counters.traffic.no_buffer += 1;
+            return Fate::Dropped;
+        };
+        if let Err(reason) = take_in(mbuf, frame, &mut copy) {
+            self.counters.count_frame_error(reason);
+            return Fate::Dropped;
+        }
+        *mbuf = copy;
+        fate
+    }
+
+    /// Admission, responder or completer: the engine's; and one pass over the payload, which copies it from where its
+    /// sender has it to where it belongs, with its iCRC, which is `icrc` after the headers. A payload that is not right is as if it had
+    /// not come (`HostMemory::hold`).
+    #[inline]
+    pub(crate) fn execute_lent(
+        &mut self,
+        now: Nanos,
+        mbuf: &Mbuf,
+        frame: &Frame,
+        place: QpPlace,
+        icrc: Icrc,
+    ) {
         let Some(LentParts { head, start, len, tail }) = mbuf.lent_parts() else { return };
-        let icrc = icrc_of(frame, head);
         // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`), and let go before that ends: only
         // `Lending::lend` makes such packets, and its accounts settle after they are freed.
         unsafe { self.engine.memory().hold(start, len, icrc, tail) };
         let packet = RxPacket { frame, head, payload: Payload::held(len as u32) };
-        self.engine.deliver(now, frame.bth().dest_qpn, &packet);
+        self.engine.deliver_at(now, place, frame.bth().dest_qpn, &packet);
         self.engine.memory().let_go();
+    }
+
+    /// The same for those that follow it, which are the first of `mbufs` as far as their fates say so.
+    #[inline]
+    pub(crate) fn execute_lent_run(
+        &mut self,
+        now: Nanos,
+        place: QpPlace,
+        first: &Frame,
+        mbufs: &[Mbuf],
+        fates: &[Fate],
+    ) {
+        let Some(Fate::LentFollows(_)) = fates.first() else { return };
+        let mut followers = mbufs.iter().zip(fates);
+        let last = first.bth_offset() + Bth::LEN - 4;
+        let executed = self.engine.deliver_middles(now, place, first, |memory| {
+            let (mbuf, Fate::LentFollows(icrc)) = followers.next()? else { return None };
+            let LentParts { head, start, len, tail } = mbuf.lent_parts()?;
+            // SAFETY: as above; this one is let go by what is held next, or below.
+            unsafe { memory.hold(start, len, *icrc, tail) };
+            head.get(last..)?.first_chunk().copied()
+        });
+        self.engine.memory().let_go();
+        for (mbuf, fate) in mbufs.iter().zip(fates).skip(executed as usize) {
+            let (Fate::LentFollows(icrc), Some(parts)) = (fate, mbuf.lent_parts()) else { break };
+            self.execute_lent(now, mbuf, &first.following(parts.head), place, *icrc);
+        }
+    }
+}
+
+/// A run of frames whose payloads are lent, and equally long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LentRun {
+    headers: Run,
+    len: usize,
+}
+
+impl LentRun {
+    /// The run that a frame may begin: one of a kind that is executed in runs.
+    #[inline(always)]
+    pub fn begin(mbuf: &Mbuf, frame: &Option<Frame>, fate: Fate) -> Option<LentRun> {
+        let (Fate::Lent(..), Some(frame)) = (fate, frame) else { return None };
+        if !middles_run(frame.info) {
+            return None;
+        }
+        let LentParts { head, len, .. } = mbuf.lent_parts()?;
+        Some(LentRun { headers: Run::of_headers(frame, head, mbuf.pkt_len())?, len })
+    }
+
+    /// The iCRC after the headers of a frame that comes next.
+    #[inline(always)]
+    pub fn take(&mut self, mbuf: &Mbuf) -> Option<Icrc> {
+        let LentParts { head, len, .. } = mbuf.lent_parts()?;
+        if len != self.len {
+            return None;
+        }
+        self.headers.take_headers(head, mbuf.pkt_len())
     }
 }
 
@@ -170,8 +288,9 @@ pub(crate) fn take_in(mbuf: &Mbuf, frame: &Frame, to: &mut Mbuf) -> Result<(), F
     let (body, to_tail) = rest.split_at_mut(len);
     to_head.copy_from_slice(head);
     to_tail.copy_from_slice(tail);
+    let before = after_headers(before_headers(frame, head), frame, head);
     // SAFETY: the packet's bytes are lent as long as it is borrowed, as above.
-    let mut icrc = Icrc::after(unsafe { memory::copy_lent(start, body, icrc_of(frame, head).value()) });
+    let mut icrc = Icrc::after(unsafe { memory::copy_lent(start, body, before.value()) });
     icrc.update(to_tail);
     if !icrc.is_right() {
         return Err(FrameError::BadIcrc);
@@ -179,12 +298,15 @@ pub(crate) fn take_in(mbuf: &Mbuf, frame: &Frame, to: &mut Mbuf) -> Result<(), F
     frame.verify_udp_checksum(to.segments())
 }
 
-/// The iCRC after the headers.
+/// The iCRC before the network header.
+fn before_headers(frame: &Frame, head: &[u8]) -> Icrc {
+    Icrc::before(frame.network, head.get(frame.l3_offset()..).unwrap_or_default())
+}
+
+/// The iCRC after the headers, given that before the network header.
 #[inline]
-fn icrc_of(frame: &Frame, head: &[u8]) -> Icrc {
-    let covered = head.get(frame.l3_offset()..).unwrap_or_default();
-    let mut icrc = Icrc::before(frame.network, covered);
-    icrc.update(covered);
+fn after_headers(mut icrc: Icrc, frame: &Frame, head: &[u8]) -> Icrc {
+    icrc.update(head.get(frame.l3_offset()..).unwrap_or_default());
     icrc
 }
 

@@ -7,7 +7,7 @@
 
 use crate::counters::Drop;
 use crate::lane::Lane;
-use crate::lend;
+use crate::lend::LentRun;
 use crate::mad::is_for_gsi;
 use arrayvec::ArrayVec;
 use dpdk::mbuf::Checksum;
@@ -40,15 +40,17 @@ pub(crate) enum Origin {
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     /// Discarded, and counted.
     Dropped,
     /// For the engine here (which counts QPs it does not know), and where its QP is.
     Local(QpPlace),
     /// It follows the frame before it in a run, and has its fate. Nothing else is known of it.
     Follows,
-    /// For the engine here, and its payload is lent: it stays where it is until it is placed.
-    Lent,
+    /// As [`Local`](Self::Local), and its payload is lent: it stays where it is until it is placed. With the iCRC after its headers.
+    Lent(QpPlace, Icrc),
+    /// It follows the frame before it, and is lent like that.
+    LentFollows(Icrc),
     /// For the members of a group.
     Group,
     /// For queue pair 1.
@@ -57,6 +59,17 @@ enum Fate {
     Away,
     /// Not RoCE for us.
     Slow,
+}
+
+impl Fate {
+    /// That of a frame whose QP was found.
+    #[inline(always)]
+    fn at(self, place: QpPlace) -> Fate {
+        match self {
+            Fate::Lent(_, icrc) => Fate::Lent(place, icrc),
+            _ => Fate::Local(place),
+        }
+    }
 }
 
 /// A burst and what becomes of each frame; empty between polls.
@@ -113,7 +126,7 @@ impl Lane {
     fn parse_group(&mut self, received: &mut Received, origin: Origin) {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
-        let (mut bytes, mut run) = (0, None::<Run>);
+        let (mut bytes, mut run, mut lent) = (0, None::<Run>, None::<LentRun>);
         for index in fates.len()..burst.len() {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_data();
@@ -134,8 +147,17 @@ impl Lane {
             }
             let place = &mut frames[index];
             let fate = if mbuf.is_lent() {
-                self.lent_fate(mbuf, place)
+                if let Some(icrc) = lent.as_mut().and_then(|lent| lent.take(mbuf)) {
+                    fates.push(Fate::LentFollows(icrc));
+                    // Nothing else of it is looked at.
+                    bytes -= len;
+                    continue;
+                }
+                let fate = self.lent_fate(mbuf, place);
+                lent = LentRun::begin(mbuf, place, fate);
+                fate
             } else {
+                lent = None;
                 self.whole_fate(mbuf, place, origin)
             };
             // By the time that it is looked up it is at hand.
@@ -151,25 +173,46 @@ impl Lane {
     }
 
     /// The end of the first pass: where the QPs are. Looked up in a row, what several of them need is on its way at the same time.
-    fn find_qps(&self, received: &mut Received, begin: usize) {
+    fn find_qps(&mut self, received: &mut Received, begin: usize) {
         let Received { fates, frames, .. } = received;
         let mut leaves = false;
         for (fate, frame) in fates.iter_mut().zip(frames.iter()).skip(begin) {
-            if let (Fate::Local(_), Some(frame)) = (*fate, frame) {
+            if let (Fate::Local(_) | Fate::Lent(..), Some(frame)) = (*fate, frame) {
                 let place = self.place_of(frame);
                 leaves |= place.is_none();
-                *fate = place.map_or(Fate::Away, Fate::Local);
+                *fate = place.map_or(Fate::Away, |place| fate.at(place));
             }
         }
         if leaves {
-            leave_one_by_one(received, begin);
+            self.leave_one_by_one(received, begin);
         }
         let Received { fates, frames, .. } = received;
         if self.engine.has_many_qps() {
             for (fate, frame) in fates.iter().zip(frames.iter()).skip(begin) {
-                if let (Fate::Local(place), Some(frame)) = (*fate, frame) {
+                if let (Fate::Local(place) | Fate::Lent(place, _), Some(frame)) = (*fate, frame) {
                     self.engine.fetch_for(place, frame.info);
                 }
+            }
+        }
+    }
+
+    /// What follows a frame whose QP is not here leaves as if it followed none, and with its payload.
+    #[cold]
+    fn leave_one_by_one(&mut self, received: &mut Received, begin: usize) {
+        let Received { burst, fates, frames } = received;
+        let mut leaving = None::<Frame>;
+        for ((mbuf, fate), frame) in burst.as_mut_slice().iter_mut().zip(fates).zip(frames).skip(begin) {
+            match (*fate, leaving) {
+                (Fate::Follows | Fate::LentFollows(_), Some(first)) => {
+                    let head = mbuf.lent_parts().map_or(mbuf.data(), |parts| parts.head);
+                    *frame = Some(first.following(head));
+                    *fate = Fate::Away;
+                }
+                (Fate::Follows | Fate::LentFollows(_), None) => {}
+                _ => leaving = frame.filter(|_| *fate == Fate::Away),
+            }
+            if let (Fate::Away, Some(frame), true) = (*fate, frame, mbuf.is_lent()) {
+                *fate = self.take_in(mbuf, frame, Fate::Away);
             }
         }
     }
@@ -222,62 +265,14 @@ impl Lane {
         fate
     }
 
-    /// A frame whose payload is where its sender has it. One that is not for the engine here, or cannot be executed from there,
-    /// becomes a packet like any other.
-    #[inline]
-    fn lent_fate(&mut self, mbuf: &mut Mbuf, place: &mut Option<Frame>) -> Fate {
-        let parts = mbuf.lent_parts();
-        let head = parts.map_or(&[][..], |parts| parts.head);
-        let is_known = self.flows.parse(head, mbuf.pkt_len(), place).is_some();
-        if !is_known {
-            match Frame::parse(head, mbuf.pkt_len()) {
-                Ok(frame) => *place = Some(frame),
-                // Nobody could read it.
-                Err(reason) => {
-                    self.bad(reason);
-                    return Fate::Dropped;
-                }
-            }
-        }
-        let Some(frame) = place else { return Fate::Dropped };
-        let fate = if is_known { whose(frame) } else { self.fate(frame, Origin::Wire) };
-        match (fate, parts) {
-            (Fate::Dropped, _) => fate,
-            (Fate::Local(_), Some(parts))
-                if self.place_of(frame).is_some() && lend::can_stay(&parts, frame) =>
-            {
-                if !is_known {
-                    self.flows.note(frame, head);
-                }
-                Fate::Lent
-            }
-            _ => self.take_in(mbuf, frame, fate),
-        }
-    }
-
-    /// Makes a copy of a frame whose payload is lent, if its iCRC is right.
-    #[cold]
-    fn take_in(&mut self, mbuf: &mut Mbuf, frame: &Frame, fate: Fate) -> Fate {
-        let Some(mut copy) = self.outgoing.pool.alloc() else {
-            self.counters.traffic.no_buffer += 1;
-            return Fate::Dropped;
-        };
-        if let Err(reason) = lend::take_in(mbuf, frame, &mut copy) {
-            self.counters.count_frame_error(reason);
-            return Fate::Dropped;
-        }
-        *mbuf = copy;
-        fate
-    }
-
     /// A frame that does not parse, or is not as it was sent.
-    fn bad(&mut self, reason: FrameError) -> Fate {
+    pub(crate) fn bad(&mut self, reason: FrameError) -> Fate {
         self.counters.count_frame_error(reason);
         if reason.is_roce() { Fate::Dropped } else { Fate::Slow }
     }
 
     /// A good frame, of which nothing is known. Its QP is taken to be here.
-    fn fate(&mut self, frame: &Frame, origin: Origin) -> Fate {
+    pub(crate) fn fate(&mut self, frame: &Frame, origin: Origin) -> Fate {
         match self.admit(frame, origin) {
             Err(reason) => {
                 self.counters.count_drop(reason);
@@ -325,12 +320,16 @@ impl Lane {
                         self.engine.deliver_followers(now, *place, frame, followers, Mbuf::data);
                     }
                 }
-                (Fate::Lent, Some(frame)) => self.execute_lent(now, mbuf, frame),
+                (Fate::Lent(place, icrc), Some(frame)) => {
+                    self.execute_lent(now, mbuf, frame, *place, *icrc);
+                    let behind = index + 1;
+                    self.execute_lent_run(now, *place, frame, &burst[behind..], &fates[behind..]);
+                }
                 (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
                 (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
                 (Fate::Away | Fate::Slow, _) => leaving = true,
                 // What has another fate has a frame, too.
-                (Fate::Dropped | Fate::Follows, _) | (_, None) => {}
+                (Fate::Dropped | Fate::Follows | Fate::LentFollows(_), _) | (_, None) => {}
             }
         }
         leaving
@@ -398,23 +397,6 @@ fn follows(mbuf: &Mbuf, run: &mut Run) -> bool {
     mbuf.stripped_vlan().is_none() && only_segment(mbuf).is_some_and(|bytes| run.take(bytes))
 }
 
-/// What follows a frame whose QP is not here leaves as if it followed none.
-#[cold]
-fn leave_one_by_one(received: &mut Received, begin: usize) {
-    let Received { burst, fates, frames } = received;
-    let mut leaving = None::<Frame>;
-    for ((mbuf, fate), frame) in burst.as_slice().iter().zip(fates).zip(frames).skip(begin) {
-        match (*fate, leaving) {
-            (Fate::Follows, Some(first)) => {
-                *frame = Some(first.following(mbuf.data()));
-                *fate = Fate::Away;
-            }
-            (Fate::Follows, None) => {}
-            _ => leaving = frame.filter(|_| *fate == Fate::Away),
-        }
-    }
-}
-
 /// The bytes of a frame in one segment.
 #[inline(always)]
 fn only_segment(mbuf: &Mbuf) -> Option<&[u8]> {
@@ -431,7 +413,7 @@ fn payload<'a>(bytes: &'a [u8], frame: &Frame) -> Payload<'a> {
 
 /// A frame to one GID that was admitted.
 #[inline]
-fn whose(frame: &Frame) -> Fate {
+pub(crate) fn whose(frame: &Frame) -> Fate {
     if is_for_gsi(frame) { Fate::Mad } else { Fate::Local(QpPlace::NOWHERE) }
 }
 

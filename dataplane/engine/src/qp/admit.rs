@@ -52,8 +52,7 @@ pub(crate) fn admit<M: Memory>(
         pkey(frame)?;
     }
 
-    qp.counters.count(Counter::RxPackets);
-    qp.counters.add(Counter::RxPayloadBytes, frame.payload_len() as u64);
+    count(qp, frame, 1);
     if !qp.established {
         established(qp, ctx);
     }
@@ -64,6 +63,13 @@ pub(crate) fn admit<M: Memory>(
 #[inline(always)]
 pub(crate) fn admits_like(qp: &Qp, frame: &Frame) -> bool {
     qp.hears.contains(frame.info) && addresses(qp, frame).is_ok() && pkey(frame).is_ok()
+}
+
+/// Counts packets like this one as admitted.
+#[inline(always)]
+pub(crate) fn count(qp: &mut Qp, frame: &Frame, packets: u32) {
+    qp.counters.add(Counter::RxPackets, packets.into());
+    qp.counters.add(Counter::RxPayloadBytes, u64::from(packets) * frame.payload_len() as u64);
 }
 
 /// Why a QP does not hear a packet.

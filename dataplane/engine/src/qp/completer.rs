@@ -5,7 +5,7 @@
 
 use super::flight::offset;
 use super::load::ATOMIC_LEN;
-use super::{Ctx, Qp, complete, flush, other_mtu, retry};
+use super::{Ctx, Qp, admits_like, complete, count_admitted, flush, other_mtu, retry};
 use crate::counters::{Counter, DropReason};
 use crate::fault::Fault;
 use crate::memory::{Memory, PlaceError, RegionGone, Span};
@@ -13,7 +13,7 @@ use crate::packet::{Payload, RxPacket};
 use crate::queue::Wqe;
 use crate::status::WcStatus;
 use crate::wr::SendOp;
-use wire::{Aeth, AtomicAckEth, Mtu, NakCode, Operation, Position, Psn, Syndrome};
+use wire::{Aeth, AtomicAckEth, Frame, Mtu, NakCode, Operation, Position, Psn, Syndrome};
 
 /// A response that was admitted.
 pub(crate) fn on_response<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {
@@ -139,6 +139,43 @@ fn on_read_response<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, psn: Psn, packet: 
             flush::fail_send(qp, ctx, status);
         }
     }
+}
+
+/// Middles of a READ's responses that follow `first`, which was delivered, with payloads that the memory holds: `hold` has it hold the
+/// next one's, or says that there is none. How many were taken; one that is not, or turns out to be spoilt, is a response as any, and nothing
+/// that is looked at for it has changed.
+#[inline(always)]
+pub(super) fn take_read_middles<M: Memory, T>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    first: &Frame,
+    mut hold: impl FnMut() -> Option<T>,
+) -> u32 {
+    let (len, mtu) = (first.payload_len() as u32, qp.attr.path_mtu.bytes());
+    // Those that are due: what is before `una` is answered.
+    let is_due = admits_like(qp, first) && first.bth().psn.next() == qp.req.una && len == mtu;
+    let (una, outstanding) = (qp.req.una, qp.req.outstanding());
+    let Some(wqe) = qp.req.flight.oldest().filter(|wqe| is_due && matches!(wqe.op, SendOp::Read(_))) else {
+        return 0;
+    };
+    let begin = wqe.done_before(una);
+    // The last of a READ ends it, and is no Middle. Nor is the first.
+    let most = if begin == 0 { 0 } else { outstanding.min((wqe.packets - 1).saturating_sub(begin)) };
+    let mut taken = 0;
+    while taken < most && hold().is_some() {
+        if scatter(ctx.memory, wqe.spans(), (begin + taken) * mtu, Payload::held(len)).is_err() {
+            break;
+        }
+        taken += 1;
+    }
+    if taken > 0 {
+        count_admitted(qp, first, taken);
+        qp.req.una = una.add(taken);
+        // The window grows as if they had come one by one.
+        (1..taken).for_each(|_| qp.req.window.grow(1));
+        finish(qp, ctx, 0, 1);
+    }
+    taken
 }
 
 /// What is wrong with a READ response.

@@ -9,6 +9,7 @@ mod complete;
 mod completer;
 mod flight;
 mod flush;
+mod held_middles;
 mod load;
 mod middles;
 mod modify;
@@ -28,6 +29,7 @@ mod transition;
 mod window;
 
 pub use attr::{QpAttr, QpAttrMask};
+pub use held_middles::runs as middles_run;
 pub use modify::ModifyError;
 pub use responder::runs;
 pub use state::{QpState, QpType};
@@ -50,7 +52,8 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 
-pub(crate) use admit::{Hears, admit, admits_like};
+pub(crate) use admit::{Hears, admit, admits_like, count as count_admitted};
+pub(crate) use held_middles::execute as execute_middles;
 pub(crate) use responder::execute_run;
 
 /// What a QP is created with.

@@ -10,6 +10,7 @@ mod access;
 mod duplicate;
 mod execute;
 mod length;
+mod middles;
 mod operation;
 mod plain;
 mod rc;
@@ -23,6 +24,7 @@ mod ud;
 mod write;
 mod xrc;
 
+pub(super) use middles::execute as execute_middles;
 pub(super) use refuse::refuse;
 pub(crate) use run::execute as execute_run;
 pub use run::runs;

@@ -3,6 +3,9 @@
 //! A requester sends its messages in a row. What was found of the first such frame holds for those that follow: the bytes below the
 //! end of the BTH are the same, but for IPv4's identification and checksum, the PSN, which is the next one, and AckReq. So they need not be
 //! parsed again, and the iCRC up to the PSN is known. A run decides nothing: a frame that is odd in anything does not follow.
+//!
+//! The packets of a long message are alike in this, too. Where their payloads are not at hand, a run is of their headers, and says what
+//! the iCRC is behind them.
 
 use super::flow::{BTH, L3};
 use super::{Frame, Network};
@@ -52,16 +55,25 @@ impl Run {
     /// a UDP checksum, or is not RoCEv2 over IPv4.
     #[inline(always)]
     pub fn of(frame: &Frame, bytes: &[u8]) -> Option<Run> {
-        let runs = frame.network == Network::V4
-            && frame.l3_offset() == L3
-            && frame.udp_checksum == 0
-            && frame.end() <= bytes.len();
+        let is_there = frame.end() <= bytes.len();
+        Run::begin(frame, bytes, bytes.len(), frame.end()).filter(|_| is_there)
+    }
+
+    /// The same by headers: nothing but those is in `headers`, which a frame of `frame_len` bytes was parsed from.
+    #[inline(always)]
+    pub fn of_headers(frame: &Frame, headers: &[u8], frame_len: usize) -> Option<Run> {
+        let end = frame.payload_offset();
+        Run::begin(frame, headers, frame_len, end).filter(|_| headers.len() == end)
+    }
+
+    #[inline(always)]
+    fn begin(frame: &Frame, bytes: &[u8], frame_len: usize, end: usize) -> Option<Run> {
+        let runs = frame.network == Network::V4 && frame.l3_offset() == L3 && frame.udp_checksum == 0;
         let (words, last) = lower(bytes)?;
         let mut shared = SHARED;
         shared.iter_mut().zip(words).for_each(|(shared, word)| *shared &= word);
         // With identification and checksum it is right, so it is what is missing to zero without them.
         let ip_sum = 2 * 0xFFFF - half(words[2] >> 16) - half(words[3]);
-        let (frame_len, end) = (bytes.len(), frame.end());
         runs.then_some(Run { shared, next: after(last), ip_sum, icrc: None, frame_len, end })
     }
 
@@ -69,24 +81,40 @@ impl Run {
     /// its iCRC would be found right. If so, the one behind it comes next.
     #[inline(always)]
     pub fn take(&mut self, bytes: &[u8]) -> bool {
-        let Some((words, last)) = lower(bytes) else { return false };
+        let is_right = self.comes_next(bytes, bytes.len()).is_some_and(Icrc::is_right);
+        if is_right {
+            self.next = after(self.next);
+        }
+        is_right
+    }
+
+    /// The iCRC behind the headers of a frame of `frame_len` bytes that comes next, of which these are all headers and nothing else. The
+    /// one behind it comes next then.
+    #[inline(always)]
+    pub fn take_headers(&mut self, headers: &[u8], frame_len: usize) -> Option<Icrc> {
+        let icrc = self.comes_next(headers, frame_len).filter(|_| headers.len() == self.end)?;
+        self.next = after(self.next);
+        Some(icrc)
+    }
+
+    /// The iCRC of a frame's bytes up to `end`, if it comes next.
+    #[inline(always)]
+    fn comes_next(&mut self, bytes: &[u8], frame_len: usize) -> Option<Icrc> {
+        let (words, last) = lower(bytes)?;
         let differs = |at: usize| (words[at] & SHARED[at]) ^ self.shared[at];
         let differs = differs(0) | differs(1) | differs(2) | differs(3) | differs(4) | differs(5);
-        if differs | ((last ^ self.next) & !ACK_REQ) != 0 || bytes.len() != self.frame_len {
-            return false;
+        if differs | ((last ^ self.next) & !ACK_REQ) != 0 || frame_len != self.frame_len {
+            return None;
         }
         let (id, checksum) = (words[2] >> 16, words[3]);
         if !Ipv4Header::sum_ok(self.ip_sum + half(id) + half(checksum)) {
-            return false;
+            return None;
         }
-        let Some(before) = self.icrc.or_else(|| self.find_icrc(bytes)) else { return false };
+        let before = self.icrc.or_else(|| self.find_icrc(bytes))?;
         let [first, second] = &ID_CHANGES;
         let mut icrc = before.changed(first[usize::from(id as u8)] ^ second[usize::from((id >> 8) as u8)]);
         icrc.update(bytes.get(LAST..self.end).unwrap_or_default());
-        if icrc.is_right() {
-            self.next = after(self.next);
-        }
-        icrc.is_right()
+        Some(icrc)
     }
 
     /// The iCRC of what the frames share.

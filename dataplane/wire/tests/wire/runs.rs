@@ -189,6 +189,63 @@ fn every_identification_is_covered() {
     }
 }
 
+/// By its headers a frame follows if the parser would say the same of it, and they have the iCRC that they have by themselves.
+fn follows_by_headers(run: &mut Run, first: &[u8], bytes: &[u8]) -> bool {
+    let headers = &bytes[..parsed(first).payload_offset().min(bytes.len())];
+    let Some(icrc) = run.take_headers(headers, bytes.len()) else { return false };
+    let frame = parsed(bytes);
+    assert_eq!(parsed(first).following(headers), frame, "{}", hex::encode(bytes));
+    let mut own = Icrc::before(frame.network, &headers[frame.l3_offset()..]);
+    own.update(&headers[frame.l3_offset()..]);
+    assert_eq!(icrc, own, "{}", hex::encode(bytes));
+    true
+}
+
+fn run_of_headers(bytes: &[u8]) -> Run {
+    let frame = parsed(bytes);
+    Run::of_headers(&frame, &bytes[..frame.payload_offset()], bytes.len()).unwrap()
+}
+
+#[test]
+fn the_next_frames_follow_by_their_headers_and_no_others() {
+    for (name, first) in firsts() {
+        let mut run = run_of_headers(&first);
+        for count in 1..20 {
+            let next = behind(&first, count);
+            assert!(!follows_by_headers(&mut run, &first, &behind(&first, count + 1)), "{name}: one ahead");
+            assert!(follows_by_headers(&mut run, &first, &next), "{name}: {count}");
+            assert!(!follows_by_headers(&mut run, &first, &next), "{name}: {count} once more");
+        }
+        let (end, next) = (parsed(&first).payload_offset(), behind(&first, 20));
+        assert_eq!(run.take_headers(&next[..end - 1], next.len()), None, "{name}: cut");
+        assert_eq!(run.take_headers(&next[..end + 1], next.len()), None, "{name}: more than headers");
+        assert_eq!(run.take_headers(&next[..end], next.len() + 1), None, "{name}: padded");
+        let frame = parsed(&first);
+        assert_eq!(Run::of_headers(&frame, &first[..end - 1], first.len()), None, "{name}: cut");
+        assert_eq!(Run::of_headers(&frame, &first[..end + 1], first.len()), None, "{name}: more");
+    }
+}
+
+/// What the iCRC covers is noticed by who sums the rest.
+#[test]
+fn a_flipped_bit_in_headers_is_noticed_or_summed() {
+    for (name, first) in firsts() {
+        let next = behind(&first, 1);
+        for bit in 0..(BTH + 12) * 8 {
+            for redone in [false, true] {
+                let mut bent = next.clone();
+                bent[bit / 8] ^= 1 << (bit % 8);
+                if redone {
+                    right_checksum(&mut bent);
+                }
+                let free = redone && matches!(bit / 8, 18..=19 | 24..=25) || bit == (BTH + 8) * 8 + 7;
+                let follows = follows_by_headers(&mut run_of_headers(&first), &first, &bent);
+                assert_eq!(follows, free, "{name}: bit {bit}, redone: {redone}");
+            }
+        }
+    }
+}
+
 proptest! {
     /// Whatever else is in the frame.
     #[test]

@@ -24,6 +24,7 @@ mod places;
 mod plain;
 mod rd_atomic_limit;
 mod read;
+mod read_middles;
 mod read_restart;
 mod refusals;
 mod rnr;

@@ -10,12 +10,12 @@ use crate::access::Access;
 use crate::counters::Counter;
 use crate::memory::Memory;
 use crate::mr::Known;
-use crate::qp::{Ctx, Qp, QpState, admits_like};
+use crate::qp::{Ctx, Qp, QpState, admits_like, count_admitted};
 use crate::status::{Cqe, WcOpcode, WcStatus};
 use wire::{Bth, Frame, Opcode, OpcodeInfo, Operation, Position, Reth, Service};
 
 /// Bytes of AckReq and the PSN, where what a follower has of its own begins.
-const LAST: usize = 4;
+pub(super) const LAST: usize = 4;
 
 const WRITE_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Write, Position::Only);
 
@@ -28,14 +28,14 @@ pub fn runs(info: &OpcodeInfo) -> bool {
 
 /// What was executed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Executed {
-    packets: u32,
-    asks_ack: bool,
+pub(super) struct Executed {
+    pub packets: u32,
+    pub asks_ack: bool,
 }
 
 impl Executed {
     #[inline(always)]
-    fn add(&mut self, last: [u8; LAST]) {
+    pub fn add(&mut self, last: [u8; LAST]) {
         self.packets += 1;
         self.asks_ack |= Bth::asks_ack(last);
     }
@@ -69,7 +69,7 @@ pub(crate) fn execute<'a, M: Memory>(
 
 /// What the stages ask of each packet, and is the same for all: it may come now, the QP allows it, and it has the right length.
 #[inline(always)]
-fn is_usual(qp: &Qp, first: &Frame) -> bool {
+pub(super) fn is_usual(qp: &Qp, first: &Frame) -> bool {
     admits_like(qp, first)
         && !qp.resp.outbox.is_final()
         && first.bth().psn.next() == qp.resp.expected
@@ -147,13 +147,18 @@ fn sends<'a, M: Memory>(
 #[inline(always)]
 fn note(qp: &mut Qp, first: &Frame, executed: Executed, counter: Counter) {
     let Executed { packets, asks_ack } = executed;
-    qp.counters.add(Counter::RxPackets, packets.into());
-    qp.counters.add(Counter::RxPayloadBytes, u64::from(packets) * first.payload_len() as u64);
+    count_admitted(qp, first, packets);
     qp.counters.add(counter, packets.into());
+    qp.resp.msn = qp.resp.msn.add(packets);
+    advance(qp, packets, asks_ack);
+}
+
+/// Packets that were expected are executed.
+#[inline(always)]
+pub(super) fn advance(qp: &mut Qp, packets: u32, asks_ack: bool) {
     let resp = &mut qp.resp;
     resp.outbox.expected_arrived();
     resp.expected = resp.expected.add(packets);
-    resp.msn = resp.msn.add(packets);
     if asks_ack {
         resp.outbox.ask_ack();
     }

@@ -12,6 +12,7 @@ mod faults;
 mod flush;
 mod held;
 mod help;
+mod middles;
 mod order;
 mod path_mtu;
 mod plain;

@@ -1,0 +1,86 @@
+//! The middles of a long WRITE or SEND of RC that follow one another, with payloads that the memory holds.
+//!
+//! They are alike but for PSN and AckReq, so what the stages ask of the first is asked once, and what the others come to is noted together.
+//! A packet is left to the stages as soon as one of them would do anything else than place it and acknowledge it, or it turns out to be
+//! spoilt. Nothing that the stages look at has changed for it by then.
+
+use super::run::{self, Executed, LAST};
+use crate::access::Access;
+use crate::memory::Memory;
+use crate::mr::Known;
+use crate::packet::Payload;
+use crate::qp::{Ctx, Qp, count_admitted};
+use wire::{Frame, Operation};
+
+/// Executes packets that follow `first`, which was delivered: `hold` has the memory hold the next one's payload and gives its AckReq and PSN.
+/// How many it were.
+#[inline(always)]
+pub(crate) fn execute<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    first: &Frame,
+    hold: impl FnMut() -> Option<[u8; LAST]>,
+) -> u32 {
+    if !run::is_usual(qp, first) {
+        return 0;
+    }
+    let len = first.payload_len() as u32;
+    let Executed { packets, asks_ack } = match first.info.operation {
+        Operation::Write => writes(qp, ctx, len, hold),
+        Operation::Send => sends(qp, ctx, len, hold),
+        _ => return 0,
+    };
+    if packets > 0 {
+        count_admitted(qp, first, packets);
+        run::advance(qp, packets, asks_ack);
+    }
+    packets
+}
+
+/// Of a WRITE, as long as it has something left for a packet behind.
+#[inline(always)]
+fn writes<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    len: u32,
+    mut hold: impl FnMut() -> Option<[u8; LAST]>,
+) -> Executed {
+    let (mut executed, mut write) = (Executed::default(), qp.resp.write);
+    let (user, key) = (qp.key_user(), write.rkey().value());
+    let Some(known) = Known::again(None, ctx.keys, key) else { return executed };
+    if !qp.attr.access.contains(Access::REMOTE_WRITE) {
+        return executed;
+    }
+    while write.left() > len {
+        let Some(last) = hold() else { break };
+        // What the key grants is asked each time: it may be taken away meanwhile.
+        let span = known.remote(key, user, write.va(), write.left(), Access::REMOTE_WRITE);
+        let Some(part) = span.ok().and_then(|span| span.slice(0, len)) else { break };
+        if ctx.memory.write_held(part, write.left() - len).is_err() {
+            break;
+        }
+        write.placed(len);
+        executed.add(last);
+    }
+    qp.resp.write = write;
+    executed
+}
+
+/// Of a SEND, as long as its receive has room.
+#[inline(always)]
+fn sends<M: Memory>(
+    qp: &mut Qp,
+    ctx: &Ctx<'_, M>,
+    len: u32,
+    mut hold: impl FnMut() -> Option<[u8; LAST]>,
+) -> Executed {
+    let mut executed = Executed::default();
+    while len <= qp.resp.receive.room() {
+        let Some(last) = hold() else { break };
+        if qp.resp.receive.place(ctx.memory, &Payload::held(len)).is_err() {
+            break;
+        }
+        executed.add(last);
+    }
+    executed
+}
