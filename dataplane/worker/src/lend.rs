@@ -204,14 +204,7 @@ impl Lane {
     /// sender has it to where it belongs, with its iCRC, which is `icrc` after the headers. A payload that is not right is as if it had
     /// not come (`HostMemory::hold`).
     #[inline]
-    pub(crate) fn execute_lent(
-        &mut self,
-        now: Nanos,
-        mbuf: &Mbuf,
-        frame: &Frame,
-        place: QpPlace,
-        icrc: Icrc,
-    ) {
+    fn execute_lent(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame, place: QpPlace, icrc: Icrc) {
         let Some(LentParts { head, start, len, tail }) = mbuf.lent_parts() else { return };
         // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`), and let go before that ends: only
         // `Lending::lend` makes such packets, and its accounts settle after they are freed.
@@ -221,20 +214,15 @@ impl Lane {
         self.engine.memory().let_go();
     }
 
-    /// The same for those that follow it, which are the first of `mbufs` as far as their fates say so.
-    #[inline]
-    pub(crate) fn execute_lent_run(
-        &mut self,
-        now: Nanos,
-        place: QpPlace,
-        first: &Frame,
-        mbufs: &[Mbuf],
-        fates: &[Fate],
-    ) {
+    /// The same for the first of `mbufs`, and those that follow it, as far as their fates say so. Out of the way of frames that are all there.
+    #[inline(never)]
+    pub(crate) fn execute_lent_run(&mut self, now: Nanos, mbufs: &[Mbuf], fates: &[Fate], first: &Frame) {
+        let ([mbuf, mbufs @ ..], [Fate::Lent(place, icrc), fates @ ..]) = (mbufs, fates) else { return };
+        self.execute_lent(now, mbuf, first, *place, *icrc);
         let Some(Fate::LentFollows(_)) = fates.first() else { return };
         let mut followers = mbufs.iter().zip(fates);
         let last = first.bth_offset() + Bth::LEN - 4;
-        let executed = self.engine.deliver_middles(now, place, first, |memory| {
+        let executed = self.engine.deliver_middles(now, *place, first, |memory| {
             let (mbuf, Fate::LentFollows(icrc)) = followers.next()? else { return None };
             let LentParts { head, start, len, tail } = mbuf.lent_parts()?;
             // SAFETY: as above; this one is let go by what is held next, or below.
@@ -244,7 +232,7 @@ impl Lane {
         self.engine.memory().let_go();
         for (mbuf, fate) in mbufs.iter().zip(fates).skip(executed as usize) {
             let (Fate::LentFollows(icrc), Some(parts)) = (fate, mbuf.lent_parts()) else { break };
-            self.execute_lent(now, mbuf, &first.following(parts.head), place, *icrc);
+            self.execute_lent(now, mbuf, &first.following(parts.head), *place, *icrc);
         }
     }
 }

@@ -320,10 +320,8 @@ impl Lane {
                         self.engine.deliver_followers(now, *place, frame, followers, Mbuf::data);
                     }
                 }
-                (Fate::Lent(place, icrc), Some(frame)) => {
-                    self.execute_lent(now, mbuf, frame, *place, *icrc);
-                    let behind = index + 1;
-                    self.execute_lent_run(now, *place, frame, &burst[behind..], &fates[behind..]);
+                (Fate::Lent(..), Some(frame)) => {
+                    self.execute_lent_run(now, &burst[index..], &fates[index..], frame)
                 }
                 (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
                 (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
