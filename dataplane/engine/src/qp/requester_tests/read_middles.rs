@@ -183,6 +183,30 @@ fn middles_where_none_are_due() {
     });
 }
 
+/// The PSN after the first of them is the one that is due, but for a WRITE that is acknowledged up to there.
+#[test]
+fn middles_inside_of_a_write() {
+    either_way("inside of a WRITE", |talk| {
+        talk.rig.post_send(wr(1, SendOp::Write(REMOTE), &[talk.region.sge(0, len_of(8))]));
+        talk.rig.sent();
+        acknowledge(&mut talk.rig, 0x102, Syndrome::ACK);
+        talk.burst(&responses(&talk.rig, 0x100, 8)[2..7], good);
+        completes(&talk.rig, &[(1, WcStatus::BadRespErr)]);
+    });
+}
+
+#[test]
+fn middles_of_another_partition() {
+    either_way("P_Key", |talk| {
+        talk.read(&[len_of(8)]);
+        let mut packets = responses(&talk.rig, 0x100, 8);
+        talk.burst(&packets[..3], good);
+        packets.iter_mut().for_each(|packet| packet.bth.pkey = wire::PKey(0x1234));
+        talk.burst(&packets[2..7], good);
+        assert_eq!(talk.rig.dropped(DropReason::PKey), 5);
+    });
+}
+
 #[test]
 fn memory_that_goes_meanwhile() {
     for at in 1..7 {
