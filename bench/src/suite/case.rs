@@ -54,12 +54,20 @@ pub struct Case {
     pub job: Box<dyn Job>,
     /// Seconds that it takes besides its duration, about.
     pub overhead_seconds: f64,
+    /// Nothing goes from core to core.
+    pub one_core: bool,
 }
 
 impl Case {
     /// `GROUP/NAME`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.group, self.name)
+    }
+
+    /// Nothing of it goes from core to core: it does not matter where they are.
+    pub fn on_one_core(mut self) -> Case {
+        self.one_core = true;
+        self
     }
 
     /// Draws it there, too.

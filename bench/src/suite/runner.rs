@@ -96,12 +96,13 @@ impl Turn {
     fn take(&mut self, context: &mut Context, nearness: &mut Option<Nearness>) -> String {
         let begin = Instant::now();
         let mut said = String::new();
+        let mut nearness = nearness.as_mut().filter(|_| !self.case.one_core);
         for turn in 1..=TRIES {
             let before = nearness.as_mut().and_then(|nearness| nearness.settle(&context.stop));
             let outcome = self.case.job.run(context);
-            let after = nearness.as_mut().and_then(Nearness::look);
+            let after = nearness.as_mut().and_then(|nearness| nearness.look());
             let trips = before.zip(after).map(|(before, after)| Trips { before, after });
-            let stayed = match (trips, nearness.as_ref()) {
+            let stayed = match (trips, &nearness) {
                 (Some(trips), Some(nearness)) => trips.are_near(nearness.nearest()),
                 _ => true,
             };
@@ -202,6 +203,10 @@ mod tests {
 
     /// What comes of two repetitions, given what looks at the cores see: before and after each try.
     fn measured(trips: &'static [f64]) -> CaseResult {
+        of_a_case(trips, false)
+    }
+
+    fn of_a_case(trips: &'static [f64], one_core: bool) -> CaseResult {
         let case = Case {
             group: "none",
             name: "counts".into(),
@@ -210,6 +215,7 @@ mod tests {
             points: Vec::new(),
             job: Box::new(Counts(Rc::default())),
             overhead_seconds: 0.0,
+            one_core,
         };
         let mut trips = trips.iter().copied();
         let mut nearness = Some(Nearness::by(move || trips.next()));
@@ -238,6 +244,9 @@ mod tests {
         let name = METRICS[0].id;
         let result = measured(&[]);
         assert_eq!((result.raw(name), result.is_apart()), (vec![1.0, 2.0], false));
+        // Far, if somebody looked.
+        let result = of_a_case(&[100.0, 470.0, 470.0, 470.0], true);
+        assert_eq!((result.raw(name), result.raw_apart(name)), (vec![1.0, 2.0], vec![]));
         let trips = |near: f64| Some(Trips { before: near, after: near });
         let turn = |trips| Turn {
             case: crate::suite::cases::all(Duration::ZERO).remove(0),

@@ -29,13 +29,16 @@ pub fn cases(duration: Duration) -> Vec<Case> {
             "mpps",
             Ours::new(&format!("probe hop --size {frame} --duration {time}")),
         ));
-        all.push(case(
-            "limits",
-            format!("forward/{frame}"),
-            format!("frames of {frame} bytes received from net_ring and sent back on one core"),
-            "mpps",
-            Ours::new(&format!("probe forward --size {frame} --duration {time}")),
-        ));
+        all.push(
+            case(
+                "limits",
+                format!("forward/{frame}"),
+                format!("frames of {frame} bytes received from net_ring and sent back on one core"),
+                "mpps",
+                Ours::new(&format!("probe forward --size {frame} --duration {time}")),
+            )
+            .on_one_core(),
+        );
         all.push(case(
             "limits",
             format!("veth-hop/{frame}"),
@@ -77,13 +80,16 @@ pub fn cases(duration: Duration) -> Vec<Case> {
         "cache line, each end at work",
         1,
     ));
-    all.push(case(
-        "limits",
-        "spin-jitter",
-        "gaps in the time of a thread that only looks at the clock: the machine's own noise",
-        "p999_us",
-        Ours::new(&format!("probe jitter --duration {time}")),
-    ));
+    all.push(
+        case(
+            "limits",
+            "spin-jitter",
+            "gaps in the time of a thread that only looks at the clock: the machine's own noise",
+            "p999_us",
+            Ours::new(&format!("probe jitter --duration {time}")),
+        )
+        .on_one_core(),
+    );
     all
 }
 
@@ -112,6 +118,7 @@ fn memory(duration: Duration) -> Vec<Case> {
                     "gbps",
                     Ours::new(&line),
                 )
+                .on_one_core()
                 .drawn("limits", format!("{}, {heat}", work.name()), size);
                 if work == Work::CopyCrc {
                     case = case.drawn("rc", format!("bound: copy and CRC, {heat}"), size);

@@ -53,6 +53,7 @@ fn case(
         points: Vec::new(),
         job: Box::new(job),
         overhead_seconds: 1.0,
+        one_core: false,
     }
 }
 

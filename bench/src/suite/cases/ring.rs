@@ -92,8 +92,11 @@ fn queue_pairs(duration: Duration) -> Vec<Case> {
         for operation in ["write", "send"] {
             for &qps in numbers {
                 let rest = format!("--size 64 --qps {qps} --depth {depth}");
-                let about =
-                    format!("RC {}, 64 B, {qps} queue pairs, {depth} under way on each", upper(operation));
+                let about = format!(
+                    "RC {}, 64 B, {qps} queue pair{}, {depth} under way on each",
+                    upper(operation),
+                    if qps == 1 { "" } else { "s" }
+                );
                 let job = line(&format!("{operation}-bw"), &rest, duration);
                 let series = format!("RC {}, {depth} under way on each", upper(operation));
                 let name = format!("{operation}/{qps}");
@@ -139,22 +142,28 @@ fn setup(duration: Duration) -> Vec<Case> {
         Ours::new("probe connect"),
     )];
     for size in [4096u32, 65536, 1 << 20, 64 << 20] {
-        all.push(case(
-            "setup",
-            format!("register/{size}"),
-            format!("memory of {} allocated and registered, and given back", bytes(size.into())),
-            "register_us",
-            Ours::new(&format!("probe register --size {size} --duration {}", time(duration))),
-        ));
+        all.push(
+            case(
+                "setup",
+                format!("register/{size}"),
+                format!("memory of {} allocated and registered, and given back", bytes(size.into())),
+                "register_us",
+                Ours::new(&format!("probe register --size {size} --duration {}", time(duration))),
+            )
+            .on_one_core(),
+        );
     }
     for depth in [1u32, 128] {
-        all.push(case(
-            "setup",
-            format!("qp-memory/{depth}"),
-            format!("resident memory of an idle queue pair with queues of {depth}"),
-            "bytes_per_qp",
-            Ours::new(&format!("probe qp-memory --depth {depth}")),
-        ));
+        all.push(
+            case(
+                "setup",
+                format!("qp-memory/{depth}"),
+                format!("resident memory of an idle queue pair with queues of {depth}"),
+                "bytes_per_qp",
+                Ours::new(&format!("probe qp-memory --depth {depth}")),
+            )
+            .on_one_core(),
+        );
     }
     all
 }

@@ -18,6 +18,7 @@ table { border-collapse: collapse; margin: 0.6em 0; font-size: 13.5px; }
 th, td { border: 1px solid #ddd; padding: 0.25em 0.6em; text-align: left; vertical-align: top; }
 th { background: #f4f4f4; } td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 code { font-size: 12.5px; overflow-wrap: anywhere; } svg { max-width: 100%; height: auto; }
+td:first-child code { white-space: nowrap; }
 .scroll { overflow-x: auto; } .note { color: #555; } .yes { color: #06702f; } .no { color: #a02010; }
 .banner { background: #fff0d0; border: 1px solid #d8a030; padding: 0.6em 1em; }
 .key { display: inline-block; margin-right: 1.2em; white-space: nowrap; }
@@ -91,8 +92,8 @@ fn nearness(report: &Report) -> Markup {
                 "Before and after each repetition a cache line went to the other core and back, which took "
                 (figure(nearest)) " ns at the least. Where it took more than twice as long, or less than two cores need, the host of this machine had "
                 "put its CPUs on cores that share no cache, or on one core: figures are of the " (near) " repetitions that began and ended near, "
-                "and those of the " (apart) " others are told apart."
-                @if never > 0 { " In " (never) " cases, marked *, the cores were near in none, and what there is counts." }
+                "and those of the " (apart) " others are told apart. What stays on one core is measured anywhere."
+                @if never > 0 { " Marked * is where they were near in none, and all count: cases, " (never) "." }
             },
             None => p.note { "Nobody looked whether the two cores share a cache." },
         }
@@ -220,7 +221,7 @@ fn row(result: &CaseResult) -> Markup {
     });
     let apart = Summary::of(&result.raw_apart(primary.id));
     let apart = apart.map(|apart| {
-        format!("cores apart {} {} ({} runs)", figure(apart.median), primary.unit, result.apart.len())
+        format!("cores apart {} {} (of {})", figure(apart.median), primary.unit, result.apart.len())
     });
     let besides = besides.chain(apart).collect::<Vec<_>>().join(", ");
     html! {
