@@ -37,7 +37,7 @@ pub struct SuiteArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  rockhopper-perf suite                                    everything, in somewhat over an hour
+  rockhopper-perf suite                                    everything, in somewhat over an hour (two, where cores come and go)
   rockhopper-perf suite --only limits --only ring          without foreign programs
   rockhopper-perf suite --only 'ring/*/65536' -r 3
   rockhopper-perf suite --only peers --list";
