@@ -12,7 +12,7 @@
 //! | near: on one cache | up to [`NEAR`] times the shortest otherwise seen |
 //! | far | more |
 //!
-//! On hardware of one's own all of this is steady, and costs some milliseconds.
+//! On hardware of one's own all of this is steady, and costs a second at the beginning and some milliseconds a repetition.
 
 use super::runner::Stop;
 use rockhopper_perf::limits::round_trip_ns;

@@ -7,7 +7,6 @@ use super::layout::{Cursor, Layout};
 use super::op::Verb;
 use super::params::Params;
 use super::pattern::{Pattern, inside};
-use super::sender::ENDLESS;
 use super::side::{Peer, inline_bytes, spoil};
 use crate::verbs::Mr;
 use engine::queue::{PostError, SendList};
@@ -17,7 +16,9 @@ use std::sync::Arc;
 use wire::{LKey, RKey};
 
 /// The bits of a `wr_id` that carry a message number or slot; the QP's index is above them.
-pub(super) const NUMBER_BITS: u32 = 48;
+const NUMBER_BITS: u32 = 48;
+/// Longer than any run: a limit that is not reached.
+pub(super) const ENDLESS: u64 = u64::MAX;
 
 /// A `wr_id`.
 pub(super) fn tag(qp: usize, number: u64) -> u64 {

@@ -7,14 +7,12 @@ use super::error::RunError;
 use super::layout::Layout;
 use super::op::Verb;
 use super::params::Params;
-use super::poster::{Flow, Poster, untag};
+use super::poster::{ENDLESS, Flow, Poster, untag};
 use super::protocol::{Faults, Sent};
 use super::side::{Peer, spoil};
 use crate::verbs::{Mr, Qp};
 use engine::{Cqe, Nanos, fetch};
 
-/// Longer than any run: a limit that is not reached.
-pub(super) const ENDLESS: u64 = u64::MAX;
 /// Over how long the peak bandwidth is taken, at least.
 const PEAK_NS: Nanos = 10_000_000;
 /// And over how many completions, since each tells of several messages that may be older than the stretch.
