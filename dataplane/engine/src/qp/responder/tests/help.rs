@@ -69,3 +69,12 @@ pub fn assert_failed(rig: &mut Rig) {
     assert_eq!(rig.state(), QpState::Err);
     assert!(rig.sent().is_empty());
 }
+
+/// All that can be seen of a responder, the answers first.
+pub fn seen(rig: &mut Rig) -> String {
+    let (sent, cqes, events) = (rig.sent(), rig.recv_cqes(), rig.raised());
+    let seen = (rig.state(), rig.shared.rq().len(), rig.memory.published());
+    let qp = &rig.engine.qp(QPN).unwrap().resp;
+    let (counters, memory) = (rig.engine.counters(), rig.memory.snapshot());
+    format!("{sent:?} {cqes:?} {events:?} {seen:?} {qp:?} {counters:?} {memory:?}")
+}

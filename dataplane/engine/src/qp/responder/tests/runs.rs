@@ -55,12 +55,7 @@ impl Talk {
 
     /// All that can be seen afterwards, the answers first.
     fn left(mut self) -> String {
-        let rig = &mut self.rig;
-        let (sent, cqes, events) = (rig.sent(), rig.recv_cqes(), rig.raised());
-        let seen = (rig.state(), rig.shared.rq().len(), rig.memory.published());
-        let qp = &rig.engine.qp(QPN).unwrap().resp;
-        let (counters, memory) = (rig.engine.counters(), rig.memory.snapshot());
-        format!("{sent:?} {cqes:?} {events:?} {seen:?} {qp:?} {counters:?} {memory:?}")
+        seen(&mut self.rig)
     }
 }
 
