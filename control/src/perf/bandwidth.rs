@@ -31,9 +31,11 @@ pub(super) struct Bandwidth<'a> {
     pub taken: Vec<Cqe>,
 }
 
-/// Where the end of a run stands.
+/// Where a run stands.
 #[derive(Default)]
-struct Ending {
+struct Course {
+    /// When to stop sending, from when it has begun.
+    stop_at: Option<Nanos>,
     wound_up: bool,
     said_done: bool,
     /// When receives were first seen to be waited for, and how many there were.
@@ -46,19 +48,14 @@ impl Bandwidth<'_> {
 
     /// Runs to the end on both sides.
     pub fn run(mut self, drive: &mut Drive, watch: &mut Watch<'_>) -> Result<(Sent, Received), RunError> {
-        let start = drive.now();
-        let stop_at = self.duration.map_or(Nanos::MAX, |duration| start + duration.as_nanos() as Nanos);
-        let mut ending = Ending::default();
-        if let Some(sender) = &mut self.sender {
-            sender.start(start)?;
-        }
+        let mut course = Course::default();
         loop {
             let mut busy = drive.poll();
             let now = drive.now();
             busy |= self.take_completions(now)?;
             if watch.is_due(now) {
                 watch.look(now, self.messages())?;
-                if self.look(now, stop_at, watch, &mut ending)? {
+                if self.look(now, watch, &mut course)? {
                     break;
                 }
             }
@@ -109,18 +106,22 @@ impl Bandwidth<'_> {
         Ok(count > 0)
     }
 
-    /// Looks whether it is time to stop; true when both ends are done.
-    fn look(
-        &mut self,
-        now: Nanos,
-        stop_at: Nanos,
-        watch: &mut Watch<'_>,
-        ending: &mut Ending,
-    ) -> Result<bool, RunError> {
+    /// Looks whether it is time to begin or to stop; true when both ends are done.
+    fn look(&mut self, now: Nanos, watch: &mut Watch<'_>, course: &mut Course) -> Result<bool, RunError> {
         if let Some(sender) = &mut self.sender {
+            let Some(stop_at) = course.stop_at else {
+                if watch.has_begun {
+                    course.stop_at =
+                        Some(self.duration.map_or(Nanos::MAX, |time| now + time.as_nanos() as Nanos));
+                    sender.start(now)?;
+                } else if watch.is_stopped() {
+                    return Err(RunError::Stopped);
+                }
+                return Ok(false);
+            };
             sender.sample(now);
-            if !ending.wound_up && (now >= stop_at || watch.is_stopped()) {
-                ending.wound_up = true;
+            if !course.wound_up && (now >= stop_at || watch.is_stopped()) {
+                course.wound_up = true;
                 sender.wind_up(now)?;
             }
             if !sender.is_done() {
@@ -131,29 +132,29 @@ impl Bandwidth<'_> {
             let Some(peer) = &watch.peer_sent else {
                 return if watch.is_stopped() { Err(RunError::Stopped) } else { Ok(false) };
             };
-            return Ok(self.has_all(now, peer.total(), ending));
+            return Ok(self.has_all(now, peer.total(), course));
         }
-        if !ending.said_done {
-            ending.said_done = true;
+        if !course.said_done {
+            course.said_done = true;
             let sent = self.sender.as_ref().map(Sender::summary).unwrap_or_default();
             watch.say_done(&sent)?;
         }
         let Some(result) = &watch.peer_result else { return Ok(false) };
-        Ok(self.has_all(now, result.sent.total(), ending))
+        Ok(self.has_all(now, result.sent.total(), course))
     }
 
     /// Whether all messages that the peer has sent have arrived, or will not come any more.
-    fn has_all(&self, now: Nanos, sent: u64, ending: &mut Ending) -> bool {
+    fn has_all(&self, now: Nanos, sent: u64, course: &mut Course) -> bool {
         let Some(receiver) = &self.receiver else { return true };
         let arrived = receiver.arrived();
         if arrived >= sent {
             return true;
         }
         let patience = if self.reliable { PATIENCE_NS } else { STRAGGLERS_NS };
-        match ending.waiting {
+        match course.waiting {
             Some((since, then)) if then == arrived => now.saturating_sub(since) > patience,
             _ => {
-                ending.waiting = Some((now, arrived));
+                course.waiting = Some((now, arrived));
                 false
             }
         }

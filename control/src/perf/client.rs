@@ -93,7 +93,6 @@ impl Client {
             Message::Ready => {}
             other => return Err(RunError::unexpected("connect", &other)),
         }
-        self.link.send(&Message::Go)?;
         let mut drive = Drive::new(&self.device, &self.shared);
         let ran = run.execute(receiver, &mut self.link, &mut drive, &self.shared)?;
         let window = Layout::of(&params).window;

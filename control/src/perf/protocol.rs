@@ -7,8 +7,8 @@
 //!   run            ───────────────────►                 once per run; the server may refuse it
 //!                  ◄───────────────────   offer         its QPs and memory
 //!   connect        ───────────────────►                 the client's QPs and memory
-//!                  ◄───────────────────   ready         its QPs can send
-//!   go             ───────────────────►                 messages flow
+//!                  ◄───────────────────   ready         its QPs are connected, and it keeps receives posted
+//!   go             ───────────────────►                 so does the client: messages flow
 //!   alive          ◄──────────────────►   alive         now and then while they do
 //!   done           ───────────────────►                 what was sent
 //!                  ◄───────────────────   result        what it sent, what arrived, whether it was right
@@ -65,9 +65,9 @@ pub enum Message {
         /// Its QPs and memory.
         end: End,
     },
-    /// The server's QPs are connected.
+    /// The server's QPs are connected, and it is at work.
     Ready,
-    /// The client's are too: messages may flow.
+    /// So is the client: messages may flow.
     Go,
     /// The sender is at work.
     Alive,

@@ -95,11 +95,6 @@ impl Session<'_> {
         let peers = side.connect(&theirs)?;
         let run = Run { params: &params, side: &side, peers, is_client: false, tamper: None };
         let receiver = run.receiver()?;
-        self.link.send(&Message::Ready)?;
-        match self.hear(SETUP)? {
-            Message::Go => {}
-            other => return Err(RunError::unexpected("ready", &other)),
-        }
         let mut drive = Drive::new(self.device, self.shared);
         let ran = run.execute(receiver, &mut self.link, &mut drive, self.shared)?;
         let server = EndReport { sent: ran.sent, received: ran.received, counters: side.counters() };

@@ -129,6 +129,7 @@ impl Run<'_> {
                 seen: 0,
                 received: Received::default(),
             };
+            watch.begin(is_client)?;
             if is_client {
                 let mut record = super::latency::histogram();
                 let accounts = end.measure(drive, &mut watch, &mut record)?;
@@ -147,6 +148,7 @@ impl Run<'_> {
                 reliable: params.transport.is_reliable(),
                 taken: Vec::with_capacity(Bandwidth::BATCH),
             };
+            watch.begin(is_client)?;
             end.run(drive, &mut watch)?
         };
         let peer = watch.peer_result.take().unwrap_or_default();
@@ -166,3 +168,6 @@ impl Run<'_> {
         Ok(Ran { sent, received, latency, theirs, peer })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,8 @@ pub(super) struct Watch<'a> {
     next: Nanos,
     heard: Nanos,
     spoken: Nanos,
+    /// The client is at work: whoever sends may begin.
+    pub has_begun: bool,
     /// The client has sent all (seen by the server).
     pub peer_sent: Option<Sent>,
     /// The server has finished (seen by the client).
@@ -67,7 +69,23 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub fn new(link: &'a mut Link, shared: &'a Shared, now: Nanos) -> Self {
         shared.set_messages(0);
-        Watch { link, shared, next: now, heard: now, spoken: now, peer_sent: None, peer_result: None }
+        Watch {
+            link,
+            shared,
+            next: now,
+            heard: now,
+            spoken: now,
+            has_begun: false,
+            peer_sent: None,
+            peer_result: None,
+        }
+    }
+
+    /// This end's loop comes next: the server may be sent to, and the client sends. What is sent before its receiver is at work finds
+    /// receives that nobody posts again.
+    pub fn begin(&mut self, is_client: bool) -> Result<(), RunError> {
+        self.has_begun = is_client;
+        Ok(self.link.send(if is_client { &Message::Go } else { &Message::Ready })?)
     }
 
     /// Whether it is time to [`look`](Self::look).
@@ -85,6 +103,7 @@ impl<'a> Watch<'a> {
             self.heard = now;
             match message {
                 Message::Alive => {}
+                Message::Go if !self.has_begun => self.has_begun = true,
                 Message::Done(sent) if self.peer_sent.is_none() => self.peer_sent = Some(sent),
                 Message::Result { sent, received, counters } => {
                     self.peer_result = Some(PeerResult { sent, received, counters });
