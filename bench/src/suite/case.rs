@@ -121,9 +121,16 @@ pub struct CaseResult {
     pub apart: Vec<Sample>,
     /// Where it stands.
     pub verdict: Verdict,
+    /// What was wrong with a try that was made once more because the cores were apart; its repetition has figures.
+    pub trouble: Option<String>,
 }
 
 impl CaseResult {
+    /// Why it was not measured, or what went wrong although it was.
+    pub fn reason(&self) -> Option<&str> {
+        self.verdict.reason().or(self.trouble.as_deref())
+    }
+
     /// Whether the cores were near in none of its repetitions.
     pub fn is_apart(&self) -> bool {
         self.samples.is_empty() && !self.apart.is_empty()

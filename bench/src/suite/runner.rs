@@ -40,6 +40,8 @@ struct Turn {
     /// What was measured, and where the cores were, if that is looked at.
     measured: Vec<(Sample, Option<Trips>)>,
     verdict: Verdict,
+    /// What was wrong with a try that was one more than needed.
+    trouble: Option<String>,
     /// Seconds that it took, the last time.
     seconds: f64,
 }
@@ -70,7 +72,13 @@ fn rounds(
     let guess = |case: &Case| context.duration.as_secs_f64() + case.overhead_seconds;
     let mut turns: Vec<Turn> = cases
         .into_iter()
-        .map(|case| Turn { seconds: guess(&case), case, measured: Vec::new(), verdict: Verdict::Missed })
+        .map(|case| Turn {
+            seconds: guess(&case),
+            case,
+            measured: Vec::new(),
+            verdict: Verdict::Missed,
+            trouble: None,
+        })
         .collect();
     let all = turns.len() * repetitions as usize;
     for round in 0..repetitions {
@@ -107,7 +115,7 @@ impl Turn {
                 _ => true,
             };
             let measured = outcome.is_ok();
-            said += &self.note(outcome, trips);
+            said += &self.note(outcome, trips, turn > 1);
             if stayed || !measured || turn == TRIES || context.stop.is_asked() {
                 if !stayed {
                     said += " (cores apart)";
@@ -120,7 +128,9 @@ impl Turn {
         said
     }
 
-    fn note(&mut self, outcome: Result<Sample, Trouble>, trips: Option<Trips>) -> String {
+    /// What came of a try. One that was made `again` has figures before it already, of cores that were apart: they stand, whatever
+    /// becomes of it.
+    fn note(&mut self, outcome: Result<Sample, Trouble>, trips: Option<Trips>, again: bool) -> String {
         match outcome {
             Ok(sample) => {
                 let said = told(&sample, self.case.primary);
@@ -129,6 +139,11 @@ impl Turn {
                 said
             }
             Err(Trouble::Stopped) => "stopped".into(),
+            Err(Trouble::NotRun(why) | Trouble::Failed(why)) if again => {
+                let said = format!("FAILED: {why}");
+                self.trouble = Some(why);
+                said
+            }
             Err(Trouble::NotRun(why)) => {
                 let said = format!("not run: {why}");
                 self.verdict = Verdict::NotRun(why);
@@ -153,6 +168,7 @@ impl Turn {
             samples: samples(near).collect(),
             apart: samples(apart).collect(),
             verdict: self.verdict,
+            trouble: self.trouble,
         }
     }
 }
@@ -187,13 +203,19 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// Measures 1, 2, 3 and so on.
-    struct Counts(Rc<Cell<f64>>);
+    /// Measures 1, 2, 3 and so on, but for one that fails.
+    struct Counts {
+        last: Rc<Cell<f64>>,
+        fails: f64,
+    }
 
     impl Job for Counts {
         fn run(&self, _: &mut Context) -> Result<Sample, Trouble> {
-            self.0.set(self.0.get() + 1.0);
-            Ok(Sample([(METRICS[0].id, self.0.get())].into()))
+            self.last.set(self.last.get() + 1.0);
+            if self.last.get() == self.fails {
+                return Err(Trouble::Failed("broken".into()));
+            }
+            Ok(Sample([(METRICS[0].id, self.last.get())].into()))
         }
 
         fn commands(&self) -> Vec<String> {
@@ -203,17 +225,17 @@ mod tests {
 
     /// What comes of two repetitions, given what looks at the cores see: before and after each try.
     fn measured(trips: &'static [f64]) -> CaseResult {
-        of_a_case(trips, false)
+        of_a_case(trips, false, 0.0)
     }
 
-    fn of_a_case(trips: &'static [f64], one_core: bool) -> CaseResult {
+    fn of_a_case(trips: &'static [f64], one_core: bool, fails: f64) -> CaseResult {
         let case = Case {
             group: "none",
             name: "counts".into(),
             about: "counts".into(),
             primary: &METRICS[0],
             points: Vec::new(),
-            job: Box::new(Counts(Rc::default())),
+            job: Box::new(Counts { last: Rc::default(), fails }),
             overhead_seconds: 0.0,
             one_core,
         };
@@ -240,18 +262,33 @@ mod tests {
     }
 
     #[test]
+    fn a_try_that_fails_after_one_with_cores_apart_leaves_its_figures() {
+        let name = METRICS[0].id;
+        let trips = &[100.0, 470.0, 100.0, 110.0, 110.0, 120.0];
+        let result = of_a_case(trips, false, 2.0);
+        assert_eq!((result.raw(name), result.raw_apart(name)), (vec![3.0], vec![1.0]));
+        assert_eq!((&result.verdict, result.reason()), (&Verdict::Measured, Some("broken")));
+        // A repetition that has none fails, and the case with it.
+        let result = of_a_case(trips, false, 1.0);
+        assert_eq!((&result.verdict, result.reason()), (&Verdict::Failed("broken".into()), Some("broken")));
+        let result = of_a_case(trips, false, 3.0);
+        assert_eq!((result.verdict.name(), result.raw(name)), ("failed", vec![2.0]));
+    }
+
+    #[test]
     fn where_nobody_can_look_and_where_cores_are_never_near_all_counts() {
         let name = METRICS[0].id;
         let result = measured(&[]);
         assert_eq!((result.raw(name), result.is_apart()), (vec![1.0, 2.0], false));
         // Far, if somebody looked.
-        let result = of_a_case(&[100.0, 470.0, 470.0, 470.0], true);
+        let result = of_a_case(&[100.0, 470.0, 470.0, 470.0], true, 0.0);
         assert_eq!((result.raw(name), result.raw_apart(name)), (vec![1.0, 2.0], vec![]));
         let trips = |near: f64| Some(Trips { before: near, after: near });
         let turn = |trips| Turn {
             case: crate::suite::cases::all(Duration::ZERO).remove(0),
             measured: vec![(Sample([(name, 7.0)].into()), trips)],
             verdict: Verdict::Measured,
+            trouble: None,
             seconds: 0.0,
         };
         let apart = turn(trips(470.0)).result(Some(100.0));

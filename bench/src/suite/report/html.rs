@@ -100,20 +100,20 @@ fn nearness(report: &Report) -> Markup {
     }
 }
 
-/// What is not in the figures, and why.
+/// What is not in the figures, and why; and what went wrong once although there are figures.
 fn missing(report: &Report) -> Markup {
     let without: Vec<&CaseResult> =
-        report.results.iter().filter(|result| result.verdict.reason().is_some()).collect();
+        report.results.iter().filter(|result| result.reason().is_some()).collect();
     html! {
         @if !without.is_empty() {
-            h2 { "Without figures" }
+            h2 { "Without figures, or with trouble" }
             table {
                 tr { th { "case" } th { "state" } th { "why" } }
                 @for result in without {
                     tr {
                         td { code { (result.case.id()) } }
                         td class=[matches!(result.verdict, Verdict::Failed(_)).then_some("no")] { (result.verdict.name()) }
-                        td { (result.verdict.reason().unwrap_or_default()) }
+                        td { (result.reason().unwrap_or_default()) }
                     }
                 }
             }

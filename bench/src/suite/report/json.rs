@@ -48,7 +48,7 @@ fn case(result: &CaseResult) -> Value {
         "about": case.about,
         "metric": case.primary.id,
         "status": result.verdict.name(),
-        "reason": result.verdict.reason(),
+        "reason": result.reason(),
         "apart": result.is_apart(),
         "commands": case.job.commands(),
         "values": values,

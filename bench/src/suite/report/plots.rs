@@ -287,6 +287,7 @@ mod tests {
             samples: vec![sample],
             apart: vec![],
             verdict: crate::suite::case::Verdict::Measured,
+            trouble: None,
         };
         let plot = PLOTS.iter().find(|plot| plot.name == "latency").unwrap();
         let drawn = lines(plot, &[result]);
