@@ -62,6 +62,10 @@ pub(crate) struct Device {
     pub rings: Option<Arc<Rings>>,
 }
 
+/// What drivers (mlx5, mlx4) set to 1 in the process's environment while DPDK loads them, wherever they are installed.
+const SET_BY_DRIVERS: [&str; 3] =
+    ["RDMAV_HUGEPAGES_SAFE", "MLX5_DEVICE_FATAL_CLEANUP", "MLX4_DEVICE_FATAL_CLEANUP"];
+
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -86,6 +90,7 @@ impl Eal {
             return Err(EalError::AlreadyStarted);
         }
         log::redirect(config.log_level != LogLevel::Quiet);
+        set_for_drivers();
         let started = std::thread::Builder::new()
             .name("eal-init".into())
             .spawn(move || start(&arguments))
@@ -236,6 +241,17 @@ pub(crate) fn close_device(port: PortId, device: Device) {
     drop(device.rings); // After the ports: the last of a pair frees what lies in the rings.
 }
 
+/// Sets what drivers are about to set. A new variable moves the list of all, and drivers do that without regard to other threads: one
+/// that starts a program at that moment hands freed memory to the kernel (`EFAULT`). Here the standard library keeps its readers away,
+/// and a driver that finds a variable replaces its value, which moves nothing.
+fn set_for_drivers() {
+    for name in SET_BY_DRIVERS.into_iter().filter(|name| std::env::var_os(name).is_none()) {
+        // SAFETY: whoever reads the environment by the standard library waits for its lock. Readers in C have none to wait for, with the
+        // drivers that do the same right after as little as here.
+        unsafe { std::env::set_var(name, "1") };
+    }
+}
+
 fn start(arguments: &[CString]) -> Result<(), Errno> {
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
     pointers.push(std::ptr::null_mut());
@@ -286,4 +302,19 @@ fn runtime_directory(prefix: &str) -> PathBuf {
 /// EAL leaves its directory behind. It is empty, since we share nothing; if not, it is somebody else's.
 fn remove_runtime_directory(directory: &std::path::Path) {
     let _ = std::fs::remove_dir(directory);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_add_nothing_to_the_environment() {
+        set_for_drivers();
+        let variables = || std::env::vars_os().collect::<HashMap<_, _>>();
+        let before = variables();
+        let config = EalConfig { memory: Memory::NoHuge { mb: 64 }, ..EalConfig::default() };
+        let _eal = Eal::init(config).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(variables(), before);
+    }
 }
