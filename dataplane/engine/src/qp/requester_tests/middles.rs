@@ -7,7 +7,7 @@ use crate::limits::{ACK_REQ_EVERY, QUANTUM_BYTES, WINDOW_START};
 use crate::packet::{PacketSink, SinkError, TxPacket};
 use crate::testkit::{HeapMemory, ListSink, SRQN};
 use proptest::prelude::*;
-use wire::{LKey, Qpn};
+use wire::LKey;
 
 /// Bytes of a packet.
 const FULL: u32 = 256;
@@ -109,24 +109,8 @@ fn a_run_starts_the_timer_when_something_left() {
 #[test]
 fn a_run_ends_with_the_turn() {
     let (mut rig, region) = rc();
-    let cq = Arc::clone(&rig.send_cq);
-    let (qpn, sq) = (Qpn::new(0x12), SendQueue::new(8, 1, 0));
-    let shared = Arc::new(QpShared::new(qpn, QpType::Rc, sq, Arc::new(RecvQueue::new(1, 1))));
-    let (send_cq, recv_cq) = (Arc::clone(&cq), cq);
-    let init = QpInit {
-        shared: Arc::clone(&shared),
-        pd: PD,
-        send_cq,
-        recv_cq,
-        sq_sig_all: false,
-        port_mtu: Mtu::Mtu4096,
-    };
-    rig.engine.create_qp(init).unwrap();
-    for state in [QpState::Init, QpState::Rtr, QpState::Rts] {
-        let rule = crate::qp::rule(QpType::Rc, shared.state(), state).unwrap();
-        let attr = QpAttr { state, dest_qpn: qpn, ..attributes() };
-        rig.engine.modify_qp(rig.now, qpn, &attr, rule.required | QpAttrMask::STATE).unwrap();
-    }
+    let shared = neighbour(&mut rig, 8);
+    let qpn = shared.qpn();
     let request = wr(1, SendOp::Write(REMOTE), &[region.sge(0, 100 * FULL)]);
     post_all(&mut rig, std::slice::from_ref(&request));
     shared.post_send(request).unwrap();

@@ -46,7 +46,7 @@ use crate::{CompletionQueue, Engine, EngineConfig, EventQueue, QpShared, RecvQue
 use std::sync::Arc;
 use wire::{
     Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ExtHeader, HeaderTemplate, Ieth, ImmDt, Msn, Mtu, NakCode,
-    Operation, Position, RKey, Reth, Syndrome,
+    Operation, Position, Qpn, RKey, Reth, Syndrome,
 };
 
 /// Where the peer's memory is said to be.
@@ -66,6 +66,27 @@ fn inline(wr_id: u64, op: SendOp, bytes: &[u8]) -> SendWr {
 
 fn with_flags(wr: SendWr, flags: SendFlags) -> SendWr {
     SendWr { flags, ..wr }
+}
+
+/// Another RC QP of the same engine, in RTS, whose peer has its number.
+fn neighbour(rig: &mut Rig, depth: u32) -> Arc<QpShared> {
+    let (qpn, sq) = (Qpn::new(0x12), SendQueue::new(depth, 1, 0));
+    let shared = Arc::new(QpShared::new(qpn, QpType::Rc, sq, Arc::new(RecvQueue::new(1, 1))));
+    let init = QpInit {
+        shared: Arc::clone(&shared),
+        pd: PD,
+        send_cq: Arc::clone(&rig.send_cq),
+        recv_cq: Arc::clone(&rig.send_cq),
+        sq_sig_all: false,
+        port_mtu: Mtu::Mtu4096,
+    };
+    rig.engine.create_qp(init).unwrap();
+    for state in [QpState::Init, QpState::Rtr, QpState::Rts] {
+        let rule = crate::qp::rule(QpType::Rc, shared.state(), state).unwrap();
+        let attr = QpAttr { state, dest_qpn: qpn, ..attributes() };
+        rig.engine.modify_qp(rig.now, qpn, &attr, rule.required | QpAttrMask::STATE).unwrap();
+    }
+    shared
 }
 
 /// An RC QP in RTS and a region that may be used for everything.

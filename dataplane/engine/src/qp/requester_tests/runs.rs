@@ -6,7 +6,7 @@ use crate::limits::{QUANTUM_BYTES, WINDOW_START};
 use crate::packet::{Followers, PacketSink, SinkError, TxPacket, TxRun};
 use crate::testkit::{HeapMemory, ListSink};
 use proptest::prelude::*;
-use wire::{LKey, Qpn};
+use wire::LKey;
 
 /// A sink that wants no runs: every request leaves by itself.
 pub(super) struct Single(pub ListSink);
@@ -172,23 +172,8 @@ fn a_run_ends_where_the_window_does() {
 fn a_run_ends_with_the_turn() {
     const LEN: u32 = 256;
     let (mut rig, region) = rc();
-    let cq = Arc::clone(&rig.send_cq);
-    let (qpn, sq) = (Qpn::new(0x12), SendQueue::new(128, 1, 0));
-    let shared = Arc::new(QpShared::new(qpn, QpType::Rc, sq, Arc::new(RecvQueue::new(1, 1))));
-    let init = QpInit {
-        shared: Arc::clone(&shared),
-        pd: PD,
-        send_cq: Arc::clone(&cq),
-        recv_cq: cq,
-        sq_sig_all: false,
-        port_mtu: Mtu::Mtu4096,
-    };
-    rig.engine.create_qp(init).unwrap();
-    for state in [QpState::Init, QpState::Rtr, QpState::Rts] {
-        let rule = crate::qp::rule(QpType::Rc, shared.state(), state).unwrap();
-        let attr = QpAttr { state, dest_qpn: qpn, ..attributes() };
-        rig.engine.modify_qp(rig.now, qpn, &attr, rule.required | QpAttrMask::STATE).unwrap();
-    }
+    let shared = neighbour(&mut rig, 128);
+    let qpn = shared.qpn();
     let requests = writes(&region, 100, LEN);
     post_all(&mut rig, &requests);
     let mut list = shared.send_list().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::PdId;
 use crate::wr::AddressHandle;
-use wire::{Addressing, Mac, QKey, Qpn};
+use wire::{Addressing, Mac, QKey};
 
 fn to(pd: PdId, qkey: u32, imm: Option<[u8; 4]>) -> SendOp {
     let template = HeaderTemplate::new(&addressing(LOCAL, PEER)).unwrap();

@@ -78,3 +78,11 @@ pub fn seen(rig: &mut Rig) -> String {
     let (counters, memory) = (rig.engine.counters(), rig.memory.snapshot());
     format!("{sent:?} {cqes:?} {events:?} {seen:?} {qp:?} {counters:?} {memory:?}")
 }
+
+/// A dialogue leaves the same whether packets are executed together or one by one; how many were executed together. `hold` holds it in
+/// the one or the other way, and tells their number and all that can be seen.
+pub fn both_ways(name: &str, hold: impl Fn(bool) -> (u32, String)) -> u32 {
+    let [(together, runs), (_, one_by_one)] = [true, false].map(hold);
+    assert_eq!(runs, one_by_one, "{name}");
+    together
+}
