@@ -14,7 +14,7 @@ use crate::preflight::{self, Problem};
 use dpdk::ring::{RingConfig, ring_pair};
 use dpdk::tsc::Clock;
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortId, RxQueue, TxQueue, Vdev, vdev};
-use engine::limits::MAX_QPS;
+use engine::limits::{MAX_QPS, WINDOW_MAX};
 use engine::{EngineConfig, EventQueue};
 use impair::{Plan, Stage};
 use memory::Regions;
@@ -144,6 +144,7 @@ pub(super) struct OpenedPort {
     port: Port,
     queues: Vec<(RxQueue, TxQueue)>,
     impair: Option<Plan>,
+    max_window: u32,
     /// By the port's own count of its workers: which worker, and which of its lanes.
     places: Vec<(usize, usize)>,
 }
@@ -207,6 +208,7 @@ impl OpenedPort {
             port,
             queues,
             impair: settings.impair.clone(),
+            max_window: max_window(&settings.device),
             places: Vec::new(),
         })
     }
@@ -224,7 +226,11 @@ impl OpenedPort {
                 lending: self.lending.clone(),
                 memory: self.regions.reader(),
                 events: Arc::clone(&self.raised),
-                engine: EngineConfig { max_qps: self.facts.max_qps, max_mrs: MAX_MRS },
+                engine: EngineConfig {
+                    max_qps: self.facts.max_qps,
+                    max_mrs: MAX_MRS,
+                    max_window: self.max_window,
+                },
                 max_mtu: self.facts.path_mtu,
                 // Ports, and the workers of each, have dice of their own.
                 impair: self
@@ -277,6 +283,15 @@ fn stack(settings: &PortSettings, mac: Mac, mtu: u16) -> Result<net::Stack, net:
     let vlans = settings.vlans.iter();
     let vlans = vlans.map(|sub| link(Some(sub.id), &sub.addresses, sub.gateway_v4, sub.gateway_v6)).collect();
     net::Stack::new(&settings.gid_types, own, vlans)
+}
+
+/// Packets that a queue pair may have outstanding. A packet socket that is not read for a moment loses what its ring does not hold, and
+/// the one at the wire's other end is presumably like ours. Rings in memory refuse instead, and of other wires nothing is known.
+fn max_window(device: &DeviceKind) -> u32 {
+    match device {
+        DeviceKind::AfPacket { .. } => vdev::AF_PACKET_SLOTS.into(),
+        _ => WINDOW_MAX,
+    }
 }
 
 /// Descriptors of a memif ring, as a power of two.
@@ -412,5 +427,18 @@ impl Made<'_> {
         for &id in self.ids.iter().chain(self.rings.values()) {
             self.eal.remove_vdev(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_outstanding_than_a_packet_socket_holds() {
+        let window = max_window(&DeviceKind::AfPacket { interface: "eth0".into() });
+        let vdev = Vdev::af_packet("0", "eth0", 1, true).unwrap();
+        assert!(vdev.args().ends_with(&format!(",framecnt={window}")), "{}", vdev.args());
+        assert_eq!(max_window(&DeviceKind::Pcap { interface: "eth0".into() }), WINDOW_MAX);
     }
 }

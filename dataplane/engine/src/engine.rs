@@ -5,7 +5,7 @@ mod runs;
 use crate::Nanos;
 use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
-use crate::limits::MAX_QPS;
+use crate::limits::{MAX_QPS, WINDOW_MAX};
 use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
@@ -26,11 +26,13 @@ pub struct EngineConfig {
     pub max_qps: usize,
     /// Regions that fit before the table grows.
     pub max_mrs: usize,
+    /// Packets that a QP may have outstanding, 16 to 4096: what the wire holds while nobody receives, where more would be lost.
+    pub max_window: u32,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        EngineConfig { max_qps: MAX_QPS, max_mrs: 4096 }
+        EngineConfig { max_qps: MAX_QPS, max_mrs: 4096, max_window: WINDOW_MAX }
     }
 }
 
@@ -67,6 +69,7 @@ pub struct Engine<M> {
     /// Slots of `qps` without a QP.
     free: Vec<u32>,
     max_qps: usize,
+    max_window: u32,
     sched: Scheduler,
     timers: TimerWheel,
     /// Completions of the input, or of the burst.
@@ -87,6 +90,7 @@ impl<M: Memory> Engine<M> {
             qps: Vec::new(),
             free: Vec::new(),
             max_qps: config.max_qps,
+            max_window: config.max_window,
             sched: Scheduler::new(0),
             timers: TimerWheel::new(0),
             staged: RefCell::default(),
@@ -129,7 +133,7 @@ impl<M: Memory> Engine<M> {
     /// Creates a QP in RESET.
     pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
         let qpn = init.shared.qpn();
-        let qp = Qp::new(init).ok_or(AddQpError::Exists(qpn))?;
+        let qp = Qp::new(init, self.max_window).ok_or(AddQpError::Exists(qpn))?;
         self.place(Box::new(qp)).map(|_| ()).map_err(|(_, why)| why)
     }
 

@@ -317,14 +317,26 @@ impl Rig {
         depth: u32,
         cqes: usize,
     ) -> Rig {
+        let config = EngineConfig { max_qps: 4, max_mrs: 16, ..EngineConfig::default() };
+        Rig::configured(config, (qpn, qp_type), state, attr, rq, (depth, cqes))
+    }
+
+    /// In an engine of its own, with so many work requests and completions.
+    pub fn configured(
+        config: EngineConfig,
+        (qpn, qp_type): (Qpn, QpType),
+        state: QpState,
+        attr: QpAttr,
+        rq: Arc<RecvQueue>,
+        (depth, cqes): (u32, usize),
+    ) -> Rig {
         let memory = HeapMemory::default();
         let events = Arc::new(EventQueue::new(64));
         let send_cq = Arc::new(CompletionQueue::new(1, cqes, || {}));
         let recv_cq = Arc::new(CompletionQueue::new(2, cqes, || {}));
         let sq = SendQueue::new(depth, limits::MAX_SGE, limits::MAX_INLINE);
         let shared = Arc::new(QpShared::new(qpn, qp_type, sq, rq));
-        let mut engine =
-            Engine::new(EngineConfig { max_qps: 4, max_mrs: 16 }, memory.clone(), Arc::clone(&events));
+        let mut engine = Engine::new(config, memory.clone(), Arc::clone(&events));
         let init = QpInit {
             shared: Arc::clone(&shared),
             pd: PD,

@@ -157,7 +157,7 @@ impl End {
         let region = regions.register(Arc::clone(&buffer)).expect("there is room");
         let rights = Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
         let region = MemoryRegion::user(PdId(1), region, KEY, addr, 1 << 20, rights);
-        let config = EngineConfig { max_qps: qps as usize, max_mrs: 4 };
+        let config = EngineConfig { max_qps: qps as usize, max_mrs: 4, ..EngineConfig::default() };
         let mut engine = Engine::new(config, regions.reader(), Arc::new(EventQueue::new(16)));
         engine.add_mr(Arc::new(region));
         let sends = Arc::new(CompletionQueue::new(1, 1024, || {}));

@@ -85,7 +85,7 @@ impl Endpoint {
     pub fn new(number: u8) -> Endpoint {
         let memory = VecMemory::default();
         let events = Arc::new(EventQueue::new(256));
-        let config = EngineConfig { max_qps: 64, max_mrs: 128 };
+        let config = EngineConfig { max_qps: 64, max_mrs: 128, ..EngineConfig::default() };
         let mut v6 = [0; 16];
         (v6[0], v6[15]) = (0xFD, number);
         Endpoint {

@@ -27,7 +27,7 @@ fn setups_that_cannot_work_are_refused() {
             lending: None,
             memory: Regions::new(1).reader(),
             events: Arc::new(EventQueue::new(1)),
-            engine: EngineConfig { max_qps: 1, max_mrs: 1 },
+            engine: EngineConfig { max_qps: 1, max_mrs: 1, ..EngineConfig::default() },
             max_mtu,
             impair: None,
         };

@@ -50,6 +50,9 @@ const AF_PACKET_JUMBO_SLOT: u16 = 16_384;
 /// struct sockaddr_ll, with the network header aligned to 16).
 const AF_PACKET_SLOT_OVERHEAD: u16 = 66;
 
+/// Frames that each ring of an `af_packet` port holds. One that comes while the ring is full is lost, and nobody is told.
+pub const AF_PACKET_SLOTS: u16 = 512;
+
 /// Data room for the buffers of an `af_packet` port with jumbo frames: it must exceed the frame size of
 /// [`Vdev::af_packet`], or the driver refuses the pool.
 pub const AF_PACKET_JUMBO_DATA_ROOM: u16 = 18_304;
@@ -84,7 +87,7 @@ impl Vdev {
         let mut args = format!("iface={},qpairs={queues}", check_interface(interface)?);
         let slot = if jumbo { AF_PACKET_JUMBO_SLOT } else { AF_PACKET_SLOT };
         if jumbo {
-            args += &format!(",blocksz=65536,framesz={slot},framecnt=512");
+            args += &format!(",blocksz=65536,framesz={slot},framecnt={AF_PACKET_SLOTS}");
         }
         let vdev = Vdev::new("net_af_packet", suffix, args)?;
         Ok(Vdev { longest_frame: Some(slot - AF_PACKET_SLOT_OVERHEAD), ..vdev })

@@ -152,9 +152,9 @@ impl Path {
 
 impl Qp {
     /// `None` when there is a QP with the same queues already.
-    pub(crate) fn new(init: QpInit) -> Option<Self> {
+    pub(crate) fn new(init: QpInit, window: u32) -> Option<Self> {
         Some(Qp {
-            req: Requester::new(init.shared.sq().taker()?),
+            req: Requester::new(init.shared.sq().taker()?, window),
             rq: init.shared.rq().taker(),
             qpn: init.shared.qpn(),
             qp_type: init.shared.qp_type(),

@@ -72,15 +72,15 @@ pub(crate) struct Advance {
 }
 
 impl Requester {
-    /// A requester for a send queue.
-    pub fn new(queue: Taker<Wqe>) -> Self {
+    /// A requester for a send queue, on a wire that holds so many packets.
+    pub fn new(queue: Taker<Wqe>, window: u32) -> Self {
         let flight = Flight::new(queue);
         Requester {
             cursor: Cursor { seq: flight.tail(), packet: 0 },
             flight,
             una: Psn::new(0),
             sent_end: Psn::new(0),
-            window: Window::START,
+            window: Window::up_to(window),
             rd_atomic: 0,
             since_ack_req: 0,
             retries: 0,
@@ -97,7 +97,7 @@ impl Requester {
         self.flight.discard();
         self.sent_end = sq_psn;
         self.forget();
-        self.window = Window::START;
+        self.window.restart();
     }
 
     /// Nothing is in flight any more, and nothing is waited for: the ring was emptied.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wire::{Bth, ExtHeaders, Frame, HeaderTemplate, Opcode, Operation, Position, Psn, Qpn, Service};
 
 fn engine(max_qps: usize) -> (Engine<NoMemory>, Arc<CompletionQueue>) {
-    let config = EngineConfig { max_qps, max_mrs: 1 };
+    let config = EngineConfig { max_qps, max_mrs: 1, ..EngineConfig::default() };
     let cq = Arc::new(CompletionQueue::new(1, 16, || {}));
     (Engine::new(config, NoMemory, Arc::new(EventQueue::new(4))), cq)
 }
@@ -102,7 +102,7 @@ fn what_was_posted_in_error_during_a_move_is_flushed_on_arrival() {
 #[test]
 fn hundreds_of_qps_hear_their_bells_and_take_turns() {
     const QPS: u32 = 300;
-    let config = EngineConfig { max_qps: QPS as usize, max_mrs: 1 };
+    let config = EngineConfig { max_qps: QPS as usize, max_mrs: 1, ..EngineConfig::default() };
     let mut engine = Engine::new(config, NoMemory, Arc::new(EventQueue::new(4)));
     let cq = Arc::new(CompletionQueue::new(1, 2 * QPS as usize, || {}));
     let qps: Vec<_> = (1..=QPS)

@@ -64,7 +64,7 @@ impl One {
 
     pub fn with_rq(qp_type: QpType, rq: Arc<RecvQueue>) -> One {
         let events = Arc::new(EventQueue::new(16));
-        let config = EngineConfig { max_qps: 4, max_mrs: 4 };
+        let config = EngineConfig { max_qps: 4, max_mrs: 4, ..EngineConfig::default() };
         let mut engine = Engine::new(config, NoMemory, events.clone());
         let cq = Arc::new(CompletionQueue::new(1, 64, || {}));
         let init = qp_init(QPN, qp_type, rq, &cq);

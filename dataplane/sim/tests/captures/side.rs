@@ -39,7 +39,7 @@ pub struct Side {
 impl Side {
     pub fn new(spec: &Spec) -> Side {
         let memory = VecMemory::default();
-        let config = EngineConfig { max_qps: 1, max_mrs: 8 };
+        let config = EngineConfig { max_qps: 1, max_mrs: 8, ..EngineConfig::default() };
         let mut engine = Engine::new(config, memory.clone(), Arc::new(EventQueue::new(8)));
         let shared = Arc::new(QpShared::new(
             spec.own.qpn,

@@ -137,7 +137,7 @@ impl Endpoint {
                 lending: side.lending.clone(),
                 memory: regions.reader(),
                 events: Arc::clone(&events),
-                engine: EngineConfig { max_qps: 64, max_mrs: 64 },
+                engine: EngineConfig { max_qps: 64, max_mrs: 64, ..EngineConfig::default() },
                 max_mtu: Mtu::Mtu4096,
                 impair: shape.impair.map(|plan| Stage::new(&plan.parse().unwrap(), index as u64)),
             };

@@ -111,7 +111,11 @@ impl<M: Memory> Own<M> {
         let events = Arc::new(EventQueue::new(8));
         let sq = SendQueue::new(8, 8, 0);
         let shared = Arc::new(QpShared::new(QPN, QpType::Rc, sq, rq));
-        let mut engine = Engine::new(EngineConfig { max_qps: 1, max_mrs: 1 }, memory, Arc::clone(&events));
+        let mut engine = Engine::new(
+            EngineConfig { max_qps: 1, max_mrs: 1, ..EngineConfig::default() },
+            memory,
+            Arc::clone(&events),
+        );
         let init = QpInit {
             shared: Arc::clone(&shared),
             pd: PD,

@@ -67,6 +67,39 @@ fn the_window_grows_to_its_limit_and_not_beyond() {
     assert_eq!((next, largest), (0x100 + 20_000, WINDOW_MAX));
 }
 
+/// What goes out at a time on a wire that holds `most` packets, where all of it is acknowledged. With `loss` the first of all is lost.
+fn bursts(most: u32, loss: bool) -> Vec<usize> {
+    let config = EngineConfig { max_window: most, ..EngineConfig::default() };
+    let receives = Arc::new(RecvQueue::new(1, 1));
+    let mut rig =
+        Rig::configured(config, (QPN, QpType::Rc), QpState::Rts, attributes(), receives, (2000, 2000));
+    for id in 0..2000 {
+        rig.post_send(wr(id, SendOp::Send, &[]));
+    }
+    let (mut next, mut sizes) = (0x100, Vec::new());
+    while next < 0x100 + 2000 {
+        let sent = rig.sent();
+        assert_eq!(sent[0].bth.psn.value(), next);
+        sizes.push(sent.len());
+        if loss && sizes.len() == 1 {
+            nak(&mut rig, next, NakCode::PsnSequence);
+        } else {
+            next += sent.len() as u32;
+            ack(&mut rig, next - 1);
+        }
+    }
+    sizes
+}
+
+#[test]
+fn the_window_grows_to_what_the_wire_holds_and_not_beyond() {
+    assert_eq!(bursts(300, false)[..5], [START, 2 * START, 300, 300, 300]);
+    assert_eq!(bursts(50, false)[..2], [50, 50], "less than at the start elsewhere");
+    assert_eq!(bursts(34, true)[..5], [34, 17, 18, 19, 20]);
+    let after_a_loss = bursts(34, true);
+    assert_eq!(after_a_loss[after_a_loss.len() - 4..after_a_loss.len() - 1], [34; 3]);
+}
+
 #[test]
 fn a_loss_halves_the_window_down_to_its_least() {
     let (mut rig, region) = rc();
