@@ -1,14 +1,21 @@
 //! What carry-less multiplication takes: powers of x modulo the polynomial, and the quotient of Barrett's reduction. All reflected,
 //! as CRC-32 is: the lowest bit stands for the highest power.
 
+use crate::LEAD_OVER;
+
 /// The polynomial of CRC-32, without its highest power.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
+
+/// A power of x moved on by one.
+const fn next(power: u32) -> u32 {
+    (power >> 1) ^ if power & 1 != 0 { POLYNOMIAL } else { 0 }
+}
 
 /// x^`power` modulo the polynomial. The lowest bit stands for x^32, so that the product with 64 bits is of 96.
 pub const fn power(power: u32) -> u64 {
     let (mut value, mut done) = (1u32 << 31, 0);
     while done < power {
-        value = (value >> 1) ^ if value & 1 != 0 { POLYNOMIAL } else { 0 };
+        value = next(value);
         done += 1;
     }
     (value as u64) << 1
@@ -62,11 +69,36 @@ pub static TO_END: ToEnd = ToEnd({
     table
 });
 
+/// What moves 16 bytes over 4 times the place that follow them. That at 0 moves nothing right.
+pub static OVER_FOURS: [[u64; 2]; LEAD_OVER / 4] = {
+    let mut table = [[0; 2]; LEAD_OVER / 4];
+    // The powers of 0 and 64: of the second entry.
+    let (mut low, mut high) = (1u32 << 31, (power(64) >> 1) as u32);
+    let mut at = 1;
+    while at < table.len() {
+        table[at] = [(high as u64) << 1, (low as u64) << 1];
+        let mut bit = 0;
+        while bit < 32 {
+            (low, high) = (next(low), next(high));
+            bit += 1;
+        }
+        at += 1;
+    }
+    table
+};
+
 pub static OVER_128: [u64; 2] = over(128);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fours_are_powers() {
+        for (fours, entry) in OVER_FOURS.iter().enumerate().skip(1) {
+            assert_eq!(*entry, over(4 * fours as u32), "{fours}");
+        }
+    }
 
     /// "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ": k1, k2 and the polynomial of the reflected CRC-32.
     #[test]

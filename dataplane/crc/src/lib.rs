@@ -17,8 +17,13 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod constants;
+mod lead;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use lead::LEAD_OVER;
+pub use lead::Lead;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub use x86::Wide;

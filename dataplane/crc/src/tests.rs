@@ -83,6 +83,47 @@ mod wide {
         check(&room, source, to, &what);
     }
 
+    /// Copies what comes behind a lead, of every kind of place.
+    #[track_caller]
+    fn led(string: &[u8], behind: usize, to: usize, crc: u32) {
+        let (head, source) = string.split_at(16 + behind);
+        let zeros = [&[0; 16], &head[16..]].concat();
+        let word = |at: usize| u64::from_le_bytes(head[at..][..8].try_into().unwrap());
+        let lead = Lead { crc: expect(&zeros, crc), bytes: [word(0), word(8)], behind };
+        let what = format!("{} bytes to {to}, {behind} behind the lead, after {crc:#x}", source.len());
+        assert_eq!(update(lead.state(), source), expect(string, crc), "{what}");
+        assert!(lead.reaches(source.len()), "{what}");
+        for way in ways() {
+            let mut room = vec![0xA5; to + source.len() + 70];
+            // SAFETY: as many bytes as the slice has to read and to write; the processor and the lead were asked.
+            let state = unsafe { way.copy_led(source.as_ptr(), room[to..].as_mut_ptr(), source.len(), lead) };
+            assert_eq!(state, expect(string, crc), "{way:?}: {what}");
+            check(&room, source, to, &what);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_lead_has_the_sum_of_both() {
+        let string = bytes(700, 11);
+        for len in (4..=504).step_by(4) {
+            for behind in [0, 4] {
+                led(&string[len % 37..][..16 + behind + len], behind, len % 5, state(len + behind));
+            }
+        }
+        led(&string[..16 + 8], 4, 0, 3);
+        led(&string[..16 + 4], 4, 0, 3);
+    }
+
+    #[test]
+    fn a_lead_reaches_over_fours_up_to_what_there_is_a_factor_for() {
+        let lead = |behind| Lead { crc: 0, bytes: [0; 2], behind };
+        assert_eq!(
+            [0, 1, 4, 62, 508, 512].map(|len| lead(0).reaches(len)),
+            [false, false, true, false, true, false]
+        );
+        assert_eq!([0, 1, 504, 508].map(|len| lead(4).reaches(len)), [true, false, true, false]);
+    }
+
     #[track_caller]
     fn check(room: &[u8], source: &[u8], to: usize, what: &str) {
         let (before, rest) = room.split_at(to);

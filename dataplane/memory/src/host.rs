@@ -2,6 +2,7 @@
 
 use crate::area::{Area, OutOfRange};
 use crate::regions::{Reader, Table};
+use crc::Lead;
 use engine::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -106,6 +107,15 @@ impl HostMemory {
     pub fn sum(&self, span: Span, crc: u32) -> Result<u32, RegionGone> {
         let area = self.area(span.region()).ok_or(RegionGone)?;
         area.sum(span.offset(), span.len() as usize, crc).map_err(gone)
+    }
+
+    /// Copies out a whole span behind a lead; the CRC-32 after its bytes, which are those that were copied.
+    #[inline(always)]
+    pub fn read_led(&self, src: Span, dst: &mut [u8], lead: Lead) -> Result<u32, RegionGone> {
+        debug_assert_eq!(src.len() as usize, dst.len());
+        let len = dst.len().min(src.len() as usize);
+        let area = self.area(src.region()).ok_or(RegionGone)?;
+        area.read_led(src.offset(), &mut dst[..len], lead).map_err(gone)
     }
 
     /// Holds the payload of the packet at hand for [`Memory::write_held`], until [`let_go`](Self::let_go): `len` bytes from

@@ -8,6 +8,7 @@ use crate::net::{Ipv4Header, UdpHeader};
 use crate::packet::{ExtHeaders, MAX_HEADERS_LEN, TxHeaders, write_headers};
 use crate::template::{Field, HeaderTemplate, ipv4_id_change};
 use crate::types::Psn;
+use ::crc::Lead;
 
 /// The headers of a run: packets of the same lengths that differ in PSN, AckReq, IPv4 identification and, where they have a RETH, its
 /// address. All have no extension header or a RETH alone.
@@ -23,8 +24,8 @@ pub struct HeaderRun {
     ipv4: Option<Ipv4>,
     /// What is before the BTH, with identification zero.
     icrc: Icrc,
-    /// What is before the end of the BTH, with the PSN zero, too, and without AckReq.
-    with_bth: Icrc,
+    /// All of it, with PSN and address zero, too, and without AckReq.
+    all: Icrc,
 }
 
 /// What of an IPv4 header is not the same for all.
@@ -51,13 +52,13 @@ impl HeaderRun {
         let mut room = [0; MAX_HEADERS_LEN];
         let mut ext = ExtHeaders::EMPTY;
         if let Some(reth) = reth {
-            ext.push(reth);
+            ext.push(Reth { va: 0, ..reth });
         }
         let bth = Bth::with_last(*bth, false, Psn::new(0));
         let TxHeaders { len, bth_offset, icrc } =
             write_headers(template, &bth, &ext, 0, payload_len, &mut room);
-        let mut with_bth = icrc;
-        with_bth.update(&bth);
+        let mut all = icrc;
+        all.update(&room[bth_offset..len]);
         let mut image = [0; Self::ROOM];
         image.copy_from_slice(&room[..Self::ROOM]);
         let [.., reserved, _, _, _] = bth;
@@ -67,7 +68,7 @@ impl HeaderRun {
             Ipv4 { offset, sum: u32::from(!checksum) }
         });
         let reserved = u32::from(reserved) << 24;
-        HeaderRun { image, len, bth_offset, has_reth: reth.is_some(), reserved, ipv4, icrc, with_bth }
+        HeaderRun { image, len, bth_offset, has_reth: reth.is_some(), reserved, ipv4, icrc, all }
     }
 
     /// Bytes of the headers.
@@ -130,11 +131,38 @@ impl HeaderRun {
         let id = if self.ipv4.is_some() { ID_BEFORE_BTH.of(ip_id) } else { 0 };
         let [ack_req, high, middle, low] = Bth::last(ack_req, psn).to_be_bytes().map(usize::from);
         let [last, one, two, three] = &LAST_OF_BTH;
-        self.with_bth.changed(id ^ last[low] ^ one[middle] ^ two[high] ^ three[ack_req])
+        self.all.changed(id ^ last[low] ^ one[middle] ^ two[high] ^ three[ack_req])
+    }
+
+    /// The same, but gives the headers as what leads to the payload: nothing of what was just stored is summed, and no table but for the
+    /// identification is needed.
+    #[inline(always)]
+    pub fn write_leading(
+        &self,
+        ip_id: u16,
+        (ack_req, psn): (bool, Psn),
+        va: u64,
+        out: &mut [u8; Self::ROOM],
+    ) -> Lead {
+        self.write(ip_id, (ack_req, psn), va, out);
+        let id = if self.ipv4.is_some() { ID_BEFORE_LAST.of(ip_id) } else { 0 };
+        // A change in the state is one of the four bytes that follow.
+        let last = u64::from(Bth::last(ack_req, psn).swap_bytes() ^ id);
+        let va = va.swap_bytes();
+        let crc = self.all.value();
+        if self.has_reth {
+            // The last four bytes of the BTH, the address, and zeros for the key; behind them is the length.
+            Lead { crc, bytes: [last | va << 32, va >> 32], behind: 4 }
+        } else {
+            Lead { crc, bytes: [0, last << 32], behind: 0 }
+        }
     }
 }
 
-/// What an IPv4 identification changes in the CRC of headers to the end of the BTH.
+/// What an IPv4 identification changes in the CRC of headers to the last four bytes of the BTH.
+static ID_BEFORE_LAST: Field = Field::at(4, Ipv4Header::LEN + UdpHeader::LEN + Bth::LEN - 4);
+
+/// What it changes in that of headers to the end of the BTH.
 static ID_BEFORE_BTH: Field = Field::at(4, Ipv4Header::LEN + UdpHeader::LEN + Bth::LEN);
 
 /// What the last four bytes change, the last one first.

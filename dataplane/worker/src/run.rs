@@ -25,6 +25,8 @@ impl BurstSink<'_> {
         if !to_wire || frame > SEALED_LATER {
             return run.emit_each(followers, self);
         }
+        // Payloads without pad are summed while they are copied.
+        let at_once = len > 0 && padded == len;
         // Composed for the first of them: often there is none.
         let mut headers = None;
         for _ in 0..self.outgoing.burst.room() {
@@ -38,6 +40,15 @@ impl BurstSink<'_> {
             let headers =
                 headers.get_or_insert_with(|| HeaderRun::new(run.template, &run.bth, run.reth, len));
             let last = (follower.ack_req, follower.psn);
+            if at_once {
+                let lead = headers.write_leading(*ip_id, last, follower.va, room);
+                let rest = &mut out[headers.len()..frame];
+                let (payload, seal) = rest.split_at_mut(len);
+                let icrc = memory.read_led(follower.span, payload, lead)?;
+                seal.copy_from_slice(&Icrc::after(icrc).to_wire());
+                self.outgoing.push(mbuf);
+                continue;
+            }
             let icrc = headers.write(*ip_id, last, follower.va, room);
             let payload = &mut out[headers.len()..headers.len() + padded];
             if len > 0 {

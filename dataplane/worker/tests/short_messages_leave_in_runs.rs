@@ -68,7 +68,8 @@ fn expected(driven: &Driven, mr: &TestMr, number: usize, write: bool, len: u32, 
 #[test]
 fn each_frame_is_the_one_that_its_message_is_by_itself() {
     // Without pad and with one; the longest frame that is sealed with its burst's next one; and longer ones, which are lent, or would be.
-    for (index, len) in [0, 1, 2, 3, 64, 67, 256, 436, 454, 455, 1024, 1027].into_iter().enumerate() {
+    let lengths = [0, 1, 2, 3, 4, 8, 12, 16, 20, 60, 64, 67, 128, 144, 256, 436, 454, 455, 1024, 1027];
+    for (index, len) in lengths.into_iter().enumerate() {
         for (write, lending) in [(true, 0), (false, 0), (true, 255), (false, 255)] {
             if lending > 0 && len < 1024 {
                 continue;

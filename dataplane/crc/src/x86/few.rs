@@ -89,6 +89,10 @@ pub unsafe fn some<const COPY: bool>(from: *const u8, to: *mut u8, len: usize, s
 #[inline]
 #[target_feature(enable = "avx2,pclmulqdq")]
 pub unsafe fn some_wide<const COPY: bool>(from: *const u8, to: *mut u8, len: usize, state: u32) -> __m128i {
+    if len.is_multiple_of(32) {
+        // SAFETY: the caller's promises.
+        return unsafe { even_wide::<COPY>(from, to, len, state) };
+    }
     // SAFETY: the caller's promises.
     let Begun { odd, mut state } = unsafe { begin::<COPY>(from, to, len % 16, state) };
     let whole = len / 16;
@@ -112,6 +116,34 @@ pub unsafe fn some_wide<const COPY: bool>(from: *const u8, to: *mut u8, len: usi
         next = _mm256_xor_si256(next, _mm256_zextsi128_si256(state));
         state = _mm_setzero_si128();
         (from, to) = (from.wrapping_add(32), to.wrapping_add(32));
+    }
+    // SAFETY: the caller's promise.
+    sum = _mm256_xor_si256(sum, unsafe { moved_wide(next, over_wide(0)) });
+    halves(sum, next)
+}
+
+/// The same of 32 to 224 bytes, by 32.
+///
+/// # Safety
+/// As for [`some_wide`].
+#[inline]
+#[target_feature(enable = "avx2,pclmulqdq")]
+unsafe fn even_wide<const COPY: bool>(
+    mut from: *const u8,
+    mut to: *mut u8,
+    len: usize,
+    state: u32,
+) -> __m128i {
+    // SAFETY: 32 bytes, of the caller's.
+    let mut next = unsafe { move32::<COPY>(from, to) };
+    next = _mm256_xor_si256(next, _mm256_zextsi128_si256(_mm_cvtsi32_si128(state as i32)));
+    let mut sum = _mm256_setzero_si256();
+    for behind in (1..len / 32).rev() {
+        // SAFETY: the caller's promise.
+        sum = _mm256_xor_si256(sum, unsafe { moved_wide(next, over_wide(behind)) });
+        (from, to) = (from.wrapping_add(32), to.wrapping_add(32));
+        // SAFETY: another 32 bytes.
+        next = unsafe { move32::<COPY>(from, to) };
     }
     // SAFETY: the caller's promise.
     sum = _mm256_xor_si256(sum, unsafe { moved_wide(next, over_wide(0)) });

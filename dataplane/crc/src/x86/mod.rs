@@ -16,6 +16,7 @@ mod moves;
 mod register;
 mod zmm;
 
+use crate::Lead;
 use few::Left;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -131,6 +132,24 @@ impl Wide {
         (unsafe { self.copy_to(from, to, kept, len, crc, ahead) }, most)
     }
 
+    /// Copies `len` bytes that come behind a [`Lead`], and returns the state after them.
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy), and [`Lead::reaches`] says so of the length.
+    #[inline(always)]
+    pub unsafe fn copy_led(self, from: *const u8, to: *mut u8, len: usize, lead: Lead) -> u32 {
+        debug_assert!(lead.reaches(len));
+        let Lead { crc, bytes: [first, second], behind } = lead;
+        // SAFETY: the caller's promises.
+        unsafe {
+            match self {
+                Wide::Xmm => xmm_led(from, to, len, crc, first, second, behind),
+                Wide::Ymm => ymm_led(from, to, len, crc, first, second, behind),
+                Wide::Zmm => zmm_led(from, to, len, crc, first, second, behind),
+            }
+        }
+    }
+
     /// # Safety
     /// As for [`copy`](Self::copy), but the last block goes to `last`, if there is one.
     #[inline]
@@ -155,7 +174,7 @@ impl Wide {
 }
 
 macro_rules! ways {
-    ($($name:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
+    ($($name:ident, $led:ident, $left:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
         /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last whole block, if there is one, to `last`,
         /// and lines `ahead` bytes behind are asked for.
         ///
@@ -170,27 +189,67 @@ macro_rules! ways {
             crc: u32,
             ahead: usize,
         ) -> u32 {
+            // SAFETY: the caller's promises.
+            let left = unsafe { $left::<COPY>(from, to, last, len, crc, ahead) };
+            !(register::remainder(left.bytes) ^ left.state)
+        }
+
+        /// The same of a copy behind a lead.
+        ///
+        /// # Safety
+        /// As for [`Wide::copy_led`].
+        #[target_feature(enable = $features)]
+        unsafe fn $led(
+            from: *const u8,
+            to: *mut u8,
+            len: usize,
+            crc: u32,
+            first: u64,
+            second: u64,
+            behind: usize,
+        ) -> u32 {
+            let last = to.wrapping_add(len).wrapping_sub($block);
+            // SAFETY: the caller's promises; the last block goes where it belongs.
+            let left = unsafe { $left::<true>(from, to, last, len, crc, 0) };
+            let lead = register::moved(register::pair(first, second), register::over_fours((behind + len) / 4));
+            !(register::remainder(_mm_xor_si128(left.bytes, lead)) ^ left.state)
+        }
+
+        /// What bytes leave.
+        ///
+        /// # Safety
+        /// As for the first.
+        #[inline]
+        #[target_feature(enable = $features)]
+        unsafe fn $left<const COPY: bool>(
+            from: *const u8,
+            to: *mut u8,
+            last: *mut u8,
+            len: usize,
+            crc: u32,
+            ahead: usize,
+        ) -> Left {
             let (odd, whole) = (len % $block, len - len % $block);
-            let mut left = match odd {
+            let left = match odd {
                 0 => Left { bytes: _mm_setzero_si128(), state: !crc },
                 // SAFETY: the first of `len` bytes.
                 1..16 => unsafe { few::few::<COPY>(from, to, odd, !crc) },
                 // SAFETY: the same.
                 _ => Left { bytes: unsafe { $some(from, to, odd, !crc) }, state: 0 },
             };
-            if whole != 0 {
-                let before = left.before();
-                let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
-                // SAFETY: the others, whole blocks.
-                left = Left { bytes: unsafe { $blocks(from, to, last, whole, before, ahead) }, state: 0 };
+            if whole == 0 {
+                return left;
             }
-            !(register::remainder(left.bytes) ^ left.state)
+            let before = left.before();
+            let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
+            // SAFETY: the others, whole blocks.
+            Left { bytes: unsafe { $blocks(from, to, last, whole, before, ahead) }, state: 0 }
         }
     )*};
 }
 
 ways! {
-    xmm, "avx,pclmulqdq", blocks::XMM, few::some::<COPY>, blocks::xmm::<COPY>;
-    ymm, "avx2,pclmulqdq", blocks::YMM, few::some_wide::<COPY>, blocks::ymm::<COPY>;
-    zmm, "avx2,pclmulqdq", zmm::ZMM, few::some_wide::<COPY>, zmm::zmm::<COPY>;
+    xmm, xmm_led, xmm_left, "avx,pclmulqdq", blocks::XMM, few::some::<COPY>, blocks::xmm::<COPY>;
+    ymm, ymm_led, ymm_left, "avx2,pclmulqdq", blocks::YMM, few::some_wide::<COPY>, blocks::ymm::<COPY>;
+    zmm, zmm_led, zmm_left, "avx2,pclmulqdq", zmm::ZMM, few::some_wide::<COPY>, zmm::zmm::<COPY>;
 }

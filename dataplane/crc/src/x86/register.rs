@@ -1,6 +1,6 @@
 //! Arithmetic in registers. A register of 16 bytes stands for a string of them, the first byte the lowest.
 
-use crate::constants::{LAST, TO_END};
+use crate::constants::{LAST, OVER_FOURS, TO_END};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
@@ -26,6 +26,20 @@ pub fn over_wide(times: usize) -> __m256i {
     let at = 14 - 2 * (times & 7);
     // SAFETY: two entries from there on.
     unsafe { _mm256_load_si256((&raw const TO_END.0[at]).cast()) }
+}
+
+/// What moves 16 bytes over so many times 4 that follow them, from 1 on and less than 128.
+#[inline]
+#[target_feature(enable = "avx")]
+pub fn over_fours(fours: usize) -> __m128i {
+    constant(&OVER_FOURS[fours % OVER_FOURS.len()])
+}
+
+/// The 16 bytes of two numbers, the first byte the lowest of the first.
+#[inline]
+#[target_feature(enable = "avx")]
+pub fn pair(first: u64, second: u64) -> __m128i {
+    _mm_set_epi64x(second as i64, first as i64)
 }
 
 /// Moves 16 bytes over those that `by` is for: what is to be added to the last of these.

@@ -9,6 +9,7 @@ use crate::copy;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+use crc::Lead;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crc::Wide;
 
@@ -41,6 +42,21 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize, crc: u32) ->
     }
     // SAFETY: the caller's promise.
     unsafe { pieces::copy(from, to, len, crc) }
+}
+
+/// The same behind a [`Lead`].
+///
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+pub(crate) unsafe fn copy_led(from: *const u8, to: *mut u8, len: usize, lead: Lead) -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if let Some(wide) = Wide::found().filter(|_| lead.reaches(len)) {
+        // SAFETY: the caller's promise; the processor was asked, and so was the lead.
+        return unsafe { wide.copy_led(from, to, len, lead) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy(from, to, len, lead.state()) }
 }
 
 /// Copies `to.len()` bytes that a [`Lender`](crate::Lender) has lent, and returns the CRC-32 state after them, given that

@@ -32,8 +32,8 @@ const ACK_REQ: u64 = 1 << 31;
 /// The PSN there.
 const PSN: u64 = 0xFF_FFFF;
 
-/// What the first byte of the identification changes in the iCRC before the last four bytes of the BTH, and the second.
-static ID_CHANGES: [Change; 2] = [change_after(LAST - ID - 1), change_after(LAST - ID - 2)];
+/// What the first byte of the identification changes in the iCRC before the BTH, and the second.
+static ID_CHANGES: [Change; 2] = [change_after(BTH - ID - 1), change_after(BTH - ID - 2)];
 
 /// Frames of a flow whose PSNs follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub struct Run {
     next: u64,
     /// The sum of what is shared of the IPv4 header, by two bytes, or a sum that means the same.
     ip_sum: u32,
-    /// The iCRC before the last four bytes of the BTH where the identification is 0, once it was needed: most frames are not followed.
+    /// The iCRC before the BTH where the identification is 0, once it was needed: most frames are not followed. What is shared of the BTH is
+    /// summed each time: from there on a WRITE has, with its iCRC, as many bytes more than its payload as one register.
     icrc: Option<Icrc>,
     /// Bytes of each frame, and up to the end of its iCRC.
     frame_len: usize,
@@ -113,19 +114,20 @@ impl Run {
         let before = self.icrc.or_else(|| self.find_icrc(bytes))?;
         let [first, second] = &ID_CHANGES;
         let mut icrc = before.changed(first[usize::from(id as u8)] ^ second[usize::from((id >> 8) as u8)]);
-        icrc.update(bytes.get(LAST..self.end).unwrap_or_default());
+        icrc.update(bytes.get(BTH..self.end).unwrap_or_default());
         Some(icrc)
     }
 
     /// The iCRC of what the frames share.
     #[inline(never)]
     fn find_icrc(&mut self, bytes: &[u8]) -> Option<Icrc> {
-        let mut shared: [u8; LAST - L3] = *bytes.get(L3..)?.first_chunk()?;
+        let mut shared: [u8; BTH - L3] = *bytes.get(L3..)?.first_chunk()?;
         mask_headers(Network::V4, &mut shared);
         shared[ID - L3..ID - L3 + 2].fill(0);
         let mut icrc = Icrc::start();
         icrc.update(&shared);
-        self.icrc = Some(icrc);
+        // What routers may write there is the same for all.
+        self.icrc = Some(icrc.before_bth(*bytes.get(BTH + 4)?));
         self.icrc
     }
 }

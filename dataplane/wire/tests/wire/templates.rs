@@ -137,6 +137,9 @@ proptest! {
             let mut again = [0xEE; HeaderRun::ROOM];
             prop_assert_eq!(run.write_summed(ip_id, (ack_req, psn), va, &mut again), summed);
             prop_assert_eq!(room, again);
+            let mut again = [0xEE; HeaderRun::ROOM];
+            let lead = run.write_leading(ip_id, (ack_req, psn), va, &mut again);
+            prop_assert_eq!((room, lead.state()), (again, summed.value()));
         }
     }
 
