@@ -35,15 +35,22 @@ pub(super) fn untag(wr_id: u64) -> (usize, u64) {
 pub(super) struct Flow {
     index: usize,
     peer: Peer,
-    /// Posted so far, and so the number of the next message.
-    pub posted: u64,
+    pub next: Next,
     /// Known to be complete.
     pub completed: u64,
     /// How many there will be.
     pub limit: u64,
+    pub pattern: Pattern,
+}
+
+/// What changes with each message. Who posts several has a copy at hand: with it in a [`Flow`] all of it would be stored and loaded for
+/// each message.
+#[derive(Clone, Copy)]
+pub(super) struct Next {
+    /// Posted so far, and so the number of the next message.
+    pub posted: u64,
     local: Cursor,
     target: Cursor,
-    pub pattern: Pattern,
     /// Messages posted since the last one that gives a completion.
     pub unsignaled: u64,
 }
@@ -51,16 +58,14 @@ pub(super) struct Flow {
 impl Flow {
     /// Nothing is posted. `to_server` says which way content goes.
     pub fn new(index: usize, peer: Peer, params: &Params, layout: &Layout, to_server: bool) -> Flow {
+        let (local, target) = (layout.local_cursor(index), layout.target_cursor(index));
         Flow {
             index,
             peer,
-            posted: 0,
+            next: Next { posted: 0, local, target, unsignaled: 0 },
             completed: 0,
             limit: params.iters().unwrap_or(ENDLESS),
-            local: layout.local_cursor(index),
-            target: layout.target_cursor(index),
             pattern: Pattern::new(params.seed, index, to_server),
-            unsignaled: 0,
         }
     }
 }
@@ -112,10 +117,10 @@ impl Poster {
 
     /// Posts the next message of a QP; false when the queue was full.
     #[inline(always)]
-    pub fn post(&self, flow: &mut Flow, list: &mut SendList<'_>) -> Result<bool, RunError> {
-        let number = flow.posted;
-        let offset = flow.local.step();
-        let target = flow.target.step();
+    pub fn post(&self, flow: &Flow, at: &mut Next, list: &mut SendList<'_>) -> Result<bool, RunError> {
+        let number = at.posted;
+        let offset = at.local.step();
+        let target = at.target.step();
         if self.verify {
             self.prepare(flow, number, offset);
         }
@@ -124,7 +129,7 @@ impl Poster {
             inside(self.local.buffer().write(last, &[(number + 1) as u8]));
         }
         let next = number + 1;
-        let signaled = flow.unsignaled + 1 >= self.cq_mod || next == flow.limit;
+        let signaled = at.unsignaled + 1 >= self.cq_mod || next == flow.limit;
         let wr_id = tag(flow.index, next);
         let flags = if signaled { SendFlags::SIGNALED } else { SendFlags::empty() };
         let piece = Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey };
@@ -135,21 +140,19 @@ impl Poster {
                 let data = WrData::Inline(inline_bytes(&self.local, offset, self.size));
                 list.push(SendWr { wr_id, op: operation(self.verb, peer, target, imm), data, flags })
             }
-            // What is known of the operation spares a copy of the request.
-            Verb::Write if !self.imm => {
-                list.push_piece(wr_id, SendOp::Write(remote(peer, target)), piece, flags)
-            }
+            Verb::Write if !self.imm => list.push_write(wr_id, remote(peer, target), piece, flags),
+            Verb::Send if !self.imm && peer.datagram.is_none() => list.push_send(wr_id, piece, flags),
             verb => list.push_piece(wr_id, operation(verb, peer, target, imm), piece, flags),
         };
         match pushed {
             Ok(()) => {
-                flow.posted = next;
-                flow.unsignaled = if signaled { 0 } else { flow.unsignaled + 1 };
+                at.posted = next;
+                at.unsignaled = if signaled { 0 } else { at.unsignaled + 1 };
                 Ok(true)
             }
             Err(PostError::Full) => {
-                flow.local.back();
-                flow.target.back();
+                at.local.back();
+                at.target.back();
                 Ok(false)
             }
             Err(why) => Err(RunError::Post { qp: flow.index, why }),

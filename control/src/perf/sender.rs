@@ -188,10 +188,10 @@ impl Sender {
     pub fn wind_up(&mut self, now: Nanos) -> Result<(), RunError> {
         for index in 0..self.flows.len() {
             let flow = &mut self.flows[index];
-            if flow.limit != ENDLESS && flow.posted == flow.limit {
+            if flow.limit != ENDLESS && flow.next.posted == flow.limit {
                 continue;
             }
-            flow.limit = flow.posted + u64::from(flow.unsignaled > 0);
+            flow.limit = flow.next.posted + u64::from(flow.next.unsignaled > 0);
             if flow.completed == flow.limit {
                 self.unfinished -= 1;
                 self.ended = now;
@@ -247,23 +247,25 @@ impl Sender {
     #[inline]
     fn fill(&mut self, index: usize) -> Result<(), RunError> {
         let flow = &mut self.flows[index];
-        let left = flow.limit - flow.posted;
-        let room = self.window - (flow.posted - flow.completed);
+        let left = flow.limit - flow.next.posted;
+        let room = self.window - (flow.next.posted - flow.completed);
         // Whole post lists, but for the last messages.
         let count =
             if left < self.post_list { left } else { room.min(left) / self.post_list * self.post_list };
         if count == 0 || room < count {
             return Ok(());
         }
+        let mut at = flow.next;
         let posted = self.qps[index].post_send_list(|list| {
             for _ in 0..count {
-                if !self.poster.post(flow, list)? {
+                if !self.poster.post(flow, &mut at, list)? {
                     self.refused = true;
                     break;
                 }
             }
             Ok(())
         });
+        flow.next = at;
         posted.unwrap_or_else(|why| Err(RunError::Post { qp: index, why }))
     }
 

@@ -3,7 +3,7 @@
 use super::recv_wqe::RecvWqe;
 use super::wqe::Wqe;
 use super::{PostError, QpShared};
-use crate::wr::{RecvWr, SendFlags, SendOp, SendWr, Sge};
+use crate::wr::{RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
 use ring::Posting;
 use wire::Srqn;
 
@@ -25,13 +25,11 @@ impl<'a> SendList<'a> {
     #[inline]
     pub fn push(&mut self, mut wr: SendWr) -> Result<(), PostError> {
         self.qp.check_send(&wr)?;
-        self.posting.place().ok_or(PostError::Full)?.fill(&mut wr, Srqn::default());
-        self.is_empty = false;
+        self.place()?.fill(&mut wr, Srqn::default());
         Ok(())
     }
 
-    /// Adds a request of one piece of memory, as [`push`](Self::push) does. It is written where it lies, without a copy in between, which
-    /// pays where the kind of the operation is known.
+    /// Adds a request of one piece of memory, as [`push`](Self::push) does. It is written where it lies, without a copy in between.
     #[inline(always)]
     pub fn push_piece(
         &mut self,
@@ -41,9 +39,37 @@ impl<'a> SendList<'a> {
         flags: SendFlags,
     ) -> Result<(), PostError> {
         self.qp.check_piece(&op, &piece)?;
-        self.posting.place().ok_or(PostError::Full)?.fill_piece(wr_id, op, piece, flags);
-        self.is_empty = false;
+        self.place()?.fill_piece(wr_id, op, piece, flags);
         Ok(())
+    }
+
+    /// The same for a SEND. Where the kind of an operation is known, not even that is copied.
+    #[inline(always)]
+    pub fn push_send(&mut self, wr_id: u64, piece: Sge, flags: SendFlags) -> Result<(), PostError> {
+        self.qp.check_piece(&SendOp::Send, &piece)?;
+        self.place()?.fill_send(wr_id, piece, flags);
+        Ok(())
+    }
+
+    /// The same for a WRITE.
+    #[inline(always)]
+    pub fn push_write(
+        &mut self,
+        wr_id: u64,
+        remote: Remote,
+        piece: Sge,
+        flags: SendFlags,
+    ) -> Result<(), PostError> {
+        self.qp.check_piece(&SendOp::Write(remote), &piece)?;
+        self.place()?.fill_write(wr_id, remote, piece, flags);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn place(&mut self) -> Result<&mut Wqe, PostError> {
+        let place = self.posting.place().ok_or(PostError::Full)?;
+        self.is_empty = false;
+        Ok(place)
     }
 
     /// Posts all. The result is as for [`QpShared::post_send`].

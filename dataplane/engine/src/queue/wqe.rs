@@ -7,7 +7,7 @@ use crate::limits::{MAX_INLINE, MAX_MESSAGE, MAX_SGE};
 use crate::memory::Span;
 use crate::mr::{KeyFault, OpenKey};
 use crate::status::WcStatus;
-use crate::wr::{SendFlags, SendOp, SendWr, Sge, WrData};
+use crate::wr::{Remote, SendFlags, SendOp, SendWr, Sge, WrData};
 use arrayvec::ArrayVec;
 use wire::{Psn, RKey, Srqn};
 
@@ -116,11 +116,33 @@ impl Wqe {
     /// Takes over a request of one piece.
     #[inline(always)]
     pub fn fill_piece(&mut self, wr_id: u64, op: SendOp, piece: Sge, flags: SendFlags) {
+        self.op = op;
+        self.put_common(wr_id, flags);
+        self.put_piece(piece);
+    }
+
+    /// Becomes a SEND of one piece.
+    #[inline(always)]
+    pub fn fill_send(&mut self, wr_id: u64, piece: Sge, flags: SendFlags) {
+        self.op = SendOp::Send;
+        self.put_common(wr_id, flags);
+        self.put_piece(piece);
+    }
+
+    /// Becomes a WRITE of one piece. What kind it is is known here: an operation that comes as a value is made elsewhere, by small
+    /// stores, and copied from there by large loads, which wait for them.
+    #[inline(always)]
+    pub fn fill_write(&mut self, wr_id: u64, remote: Remote, piece: Sge, flags: SendFlags) {
+        self.op = SendOp::Write(remote);
+        self.put_common(wr_id, flags);
+        self.put_piece(piece);
+    }
+
+    #[inline(always)]
+    fn put_common(&mut self, wr_id: u64, flags: SendFlags) {
         self.wr_id = wr_id;
         self.flags = flags;
         self.srqn = Srqn::default();
-        self.op = op;
-        self.put_piece(piece);
     }
 
     #[inline(always)]
