@@ -33,37 +33,41 @@ struct Held {
     /// Of all of the packet before them.
     icrc: Cell<u32>,
     /// What is behind them: pad and iCRC.
-    tail: Cell<Option<Tail>>,
+    tail: Cell<Tail>,
 }
 
 /// Most bytes of pad.
 const PAD: usize = 3;
 
-/// Pad and iCRC, at the end of their room: mostly there is no pad, and four bytes are copied.
-#[derive(Clone, Copy, Debug)]
-struct Tail {
-    bytes: [u8; PAD + ICRC_LEN],
-    begin: usize,
-}
+/// Pad and iCRC in one number, which is written and read at once: what is written in pieces has to reach the cache before it is read as a whole.
+/// The iCRC is lowest, then come three bytes of pad, and how many of them there are, and one; 0 is the tail of no frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail(u64);
 
 impl Tail {
-    /// `None` for what is longer or shorter, and so the tail of no frame: no sum is right.
+    const ICRC_BITS: u32 = 8 * ICRC_LEN as u32;
+    const COUNT_AT: u32 = 56;
+
+    /// For what is longer or shorter than a frame's tail no sum is right.
     #[inline]
-    fn new(bytes: &[u8]) -> Option<Tail> {
-        let (pad, icrc) = bytes.split_last_chunk::<ICRC_LEN>()?;
-        let begin = PAD.checked_sub(pad.len())?;
-        let mut bytes = [0; PAD + ICRC_LEN];
-        bytes[PAD..].copy_from_slice(icrc);
-        if !pad.is_empty() {
-            bytes[begin..PAD].copy_from_slice(pad);
+    fn new(bytes: &[u8]) -> Tail {
+        let Some((pad, icrc)) = bytes.split_last_chunk::<ICRC_LEN>() else { return Tail(0) };
+        if pad.len() > PAD {
+            return Tail(0);
         }
-        Some(Tail { bytes, begin })
+        let pads = pad.iter().rev().fold(0, |pads, byte| pads << 8 | u64::from(*byte));
+        let count = pad.len() as u64 + 1;
+        Tail(count << Self::COUNT_AT | pads << Self::ICRC_BITS | u64::from(u32::from_le_bytes(*icrc)))
     }
 
-    /// Whether the iCRC is right, given that of all before the tail.
+    /// Whether the iCRC is right, given that of all before the tail. Mostly there is no pad, and nothing to compute.
     #[inline]
-    fn agrees(self, icrc: Icrc) -> bool {
-        icrc.is_right_with(&self.bytes[self.begin..])
+    fn agrees(self, mut icrc: Icrc) -> bool {
+        let Some(pads) = (self.0 >> Self::COUNT_AT).checked_sub(1) else { return false };
+        if pads > 0 {
+            icrc.update(&(self.0 >> Self::ICRC_BITS).to_le_bytes()[..PAD.min(pads as usize)]);
+        }
+        icrc.to_wire() == (self.0 as u32).to_le_bytes()
     }
 }
 
@@ -197,7 +201,7 @@ impl Memory for HostMemory {
         }
         let tail = held.tail.get();
         held.left.set(0);
-        let is_right = |crc| tail.is_some_and(|tail| tail.agrees(Icrc::after(crc)));
+        let is_right = |crc| tail.agrees(Icrc::after(crc));
         // SAFETY: as above.
         let right =
             unsafe { area.write_if(dst.offset(), from, len, crc, follows, is_right) }.map_err(gone)?;
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn a_tail_is_right_with_its_pad_and_wrong_by_any_byte() {
         let before = Icrc::after(0x1234_5678);
-        let agrees = |bytes: &[u8]| Tail::new(bytes).is_some_and(|tail| tail.agrees(before));
+        let agrees = |bytes: &[u8]| Tail::new(bytes).agrees(before);
         for pad in 0..=PAD {
             let mut bytes = vec![0xA5; pad];
             let mut icrc = before;

@@ -50,16 +50,6 @@ impl Icrc {
         self.0 == RESIDUE
     }
 
-    /// Before the pad and the iCRC of a packet: whether that is right. Mostly there is no pad, and nothing to compute.
-    #[inline]
-    pub fn is_right_with(mut self, tail: &[u8]) -> bool {
-        let Some((pad, icrc)) = tail.split_last_chunk::<ICRC_LEN>() else { return false };
-        if !pad.is_empty() {
-            self.update(pad);
-        }
-        self.to_wire() == *icrc
-    }
-
     /// What goes on the wire: least significant byte first, unlike every other field.
     pub const fn to_wire(self) -> [u8; ICRC_LEN] {
         self.0.to_le_bytes()

@@ -20,7 +20,7 @@
 //! nothing out.
 
 use crate::lane::Lane;
-use crate::rx::{Fate, Origin, whose};
+use crate::rx::{AHEAD, Fate, Origin, Received, whose};
 use dpdk::lend::{LEND_ROOM, LentParts, Returns};
 use dpdk::{Mbuf, Mempool, Reserve};
 use engine::qp::middles_run;
@@ -75,11 +75,11 @@ impl Lending {
         Lending { fresh, lenders: [account(), account()], current: 0, in_one }
     }
 
-    /// Buffers for a packet; `None` when the pool has not so many.
+    /// Buffers for a packet, of which `own` bytes go into them; `None` when the pool has not so many.
     #[inline]
-    pub fn parts(&mut self) -> Option<Parts> {
-        let head = self.buffer()?;
-        let rest = if self.in_one { None } else { Some((self.buffer()?, self.buffer()?)) };
+    pub fn parts(&mut self, own: usize) -> Option<Parts> {
+        let head = self.buffer(own)?;
+        let rest = if self.in_one { None } else { Some((self.buffer(own)?, self.buffer(own)?)) };
         Some(Parts { head, rest })
     }
 
@@ -89,10 +89,10 @@ impl Lending {
         self.in_one
     }
 
-    /// An empty buffer for such a packet; `None` when the pool has none.
+    /// An empty buffer for such a packet, of which so many bytes go into it; `None` when the pool has none.
     #[inline]
-    pub fn buffer(&mut self) -> Option<Mbuf> {
-        self.fresh.take(usize::from(LENDING_ROOM))
+    pub fn buffer(&mut self, own: usize) -> Option<Mbuf> {
+        self.fresh.take(own)
     }
 
     /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the
@@ -202,9 +202,16 @@ impl Lane {
 
     /// Admission, responder or completer: the engine's; and one pass over the payload, which copies it from where its
     /// sender has it to where it belongs, with its iCRC, which is `icrc` after the headers. A payload that is not right is as if it had
-    /// not come (`HostMemory::hold`).
-    #[inline]
-    fn execute_lent(&mut self, now: Nanos, mbuf: &Mbuf, frame: &Frame, place: QpPlace, icrc: Icrc) {
+    /// not come (`HostMemory::hold`). Out of the way of frames that are all there.
+    #[inline(never)]
+    pub(crate) fn execute_lent(
+        &mut self,
+        now: Nanos,
+        mbuf: &Mbuf,
+        frame: &Frame,
+        place: QpPlace,
+        icrc: Icrc,
+    ) {
         let Some(LentParts { head, start, len, tail }) = mbuf.lent_parts() else { return };
         // SAFETY: the packet's bytes are lent as long as it is borrowed (`Mbuf::lent_parts`), and let go before that ends: only
         // `Lending::lend` makes such packets, and its accounts settle after they are freed.
@@ -214,57 +221,82 @@ impl Lane {
         self.engine.memory().let_go();
     }
 
-    /// The same for the first of `mbufs`, and those that follow it, as far as their fates say so. Out of the way of frames that are all there.
+    /// The same for frames that follow the last one with a fate, which was executed, in a run: as many as are executed with it have a fate
+    /// then, and nothing is known of the others. Each is looked at when its turn comes. The payloads between two would drive out of the
+    /// first cache what was seen of the second.
     #[inline(never)]
-    pub(crate) fn execute_lent_run(&mut self, now: Nanos, mbufs: &[Mbuf], fates: &[Fate], first: &Frame) {
-        let ([mbuf, mbufs @ ..], [Fate::Lent(place, icrc), fates @ ..]) = (mbufs, fates) else { return };
-        self.execute_lent(now, mbuf, first, *place, *icrc);
-        let Some(Fate::LentFollows(_)) = fates.first() else { return };
-        let mut followers = mbufs.iter().zip(fates);
-        let last = first.bth_offset() + Bth::LEN - 4;
-        let executed = self.engine.deliver_middles(now, *place, first, |memory| {
-            let (mbuf, Fate::LentFollows(icrc)) = followers.next()? else { return None };
-            let LentParts { head, start, len, tail } = mbuf.lent_parts()?;
+    pub(crate) fn execute_lent_followers(
+        &mut self,
+        now: Nanos,
+        received: &mut Received,
+        LentRun { first, mut headers, len, next }: LentRun,
+    ) {
+        let Received { burst, fates, .. } = received;
+        // Its QP may be elsewhere.
+        let Some(Fate::Lent(place, _)) = fates.last().copied() else { return };
+        let followers = &burst.as_slice()[fates.len()..];
+        let (mut index, last) = (0, first.bth_offset() + Bth::LEN - 4);
+        let mut next = Some(next);
+        let executed = self.engine.deliver_middles(now, place, &first, |memory| {
+            let mbuf = followers.get(index)?;
+            if let Some(later) = followers.get(index + AHEAD) {
+                later.prefetch_data();
+            }
+            index += 1;
+            let parts = mbuf.lent_parts()?;
+            let icrc = next.take().or_else(|| follows(&mut headers, len, mbuf, &parts))?;
             // SAFETY: as above; this one is let go by what is held next, or below.
-            unsafe { memory.hold(start, len, *icrc, tail) };
-            head.get(last..)?.first_chunk().copied()
+            unsafe { memory.hold(parts.start, parts.len, icrc, parts.tail) };
+            parts.head.get(last..)?.first_chunk().copied()
         });
         self.engine.memory().let_go();
-        for (mbuf, fate) in mbufs.iter().zip(fates).skip(executed as usize) {
-            let (Fate::LentFollows(icrc), Some(parts)) = (fate, mbuf.lent_parts()) else { break };
-            self.execute_lent(now, mbuf, &first.following(parts.head), *place, *icrc);
-        }
+        let frame_len = burst.as_slice().get(fates.len()).map_or(0, Mbuf::pkt_len);
+        self.counters.traffic.rx_bytes += u64::from(executed) * frame_len as u64;
+        fates.extend((0..executed).map(|_| Fate::Executed));
     }
 }
 
-/// A run of frames whose payloads are lent, and equally long.
+/// Frames whose payloads are lent, equally long, that follow one in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LentRun {
+    /// The frame before them, or what that would be as one of them.
+    first: Frame,
     headers: Run,
     len: usize,
+    /// The iCRC after the headers of the one that comes next.
+    next: Icrc,
 }
 
 impl LentRun {
-    /// The run that a frame may begin: one of a kind that is executed in runs.
+    /// The run that follows the first of these frames: of a kind that is executed in runs, and there is one at least.
     #[inline(always)]
-    pub fn begin(mbuf: &Mbuf, frame: &Option<Frame>, fate: Fate) -> Option<LentRun> {
-        let (Fate::Lent(..), Some(frame)) = (fate, frame) else { return None };
-        if !middles_run(frame.info) {
+    pub fn begin(mbufs: &[Mbuf], frame: &Option<Frame>, fate: Fate) -> Option<LentRun> {
+        let (Fate::Lent(..), Some(frame), [mbuf, next, ..]) = (fate, frame, mbufs) else { return None };
+        let position = frame.info.position;
+        if position.ends() || !next.is_lent() {
             return None;
         }
         let LentParts { head, len, .. } = mbuf.lent_parts()?;
-        Some(LentRun { headers: Run::of_headers(frame, head, mbuf.pkt_len())?, len })
+        let (first, mut headers) = if position.begins() {
+            Run::of_middles(frame, head, mbuf.pkt_len())?
+        } else {
+            (*frame, Run::of_headers(frame, head, mbuf.pkt_len())?)
+        };
+        if !middles_run(first.info) {
+            return None;
+        }
+        let next = follows(&mut headers, len, next, &next.lent_parts()?)?;
+        Some(LentRun { first, headers, len, next })
     }
+}
 
-    /// The iCRC after the headers of a frame that comes next.
-    #[inline(always)]
-    pub fn take(&mut self, mbuf: &Mbuf) -> Option<Icrc> {
-        let LentParts { head, len, .. } = mbuf.lent_parts()?;
-        if len != self.len {
-            return None;
-        }
-        self.headers.take_headers(head, mbuf.pkt_len())
+/// The iCRC after the headers of a frame whose payload is lent, if it comes next.
+#[inline(always)]
+fn follows(headers: &mut Run, len: usize, mbuf: &Mbuf, parts: &LentParts<'_>) -> Option<Icrc> {
+    if parts.len != len {
+        return None;
     }
+    headers.take_headers(parts.head, mbuf.pkt_len())
 }
 
 /// Copies a frame whose payload is lent to the end of an empty buffer, as a NIC would, and checks it on the way: what was summed is

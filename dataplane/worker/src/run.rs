@@ -86,9 +86,9 @@ impl BurstSink<'_> {
     ) -> Result<bool, RegionGone> {
         let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(false) };
-        let Some(mut mbuf) = lending.buffer() else { return Ok(false) };
-        *ip_id = ip_id.wrapping_add(1);
         let begin = headers.len();
+        let Some(mut mbuf) = lending.buffer(begin + pad + ICRC_LEN) else { return Ok(false) };
+        *ip_id = ip_id.wrapping_add(1);
         let out = mbuf.append_roomy(begin + pad + ICRC_LEN, MAX_HEADERS_LEN).ok_or(RegionGone)?;
         let last = (follower.ack_req, follower.psn);
         let room = out.first_chunk_mut().ok_or(RegionGone)?;

@@ -3,7 +3,8 @@
 //! The first pass over a group looks only at frames and asks for their QPs, so that the lines of many are on their way from
 //! memory before the second pass needs the first. It reads every byte for the iCRC, and the second pass copies them: so a
 //! group is no longer than what the first cache keeps in between. Lent payloads are read in the second pass only (`lend.rs`), but they,
-//! too, drive out of the first cache what the first pass has seen of the frames behind them.
+//! too, drive out of the first cache what the first pass has seen of the frames behind them: so of those that follow one another in a run
+//! each is parsed when the one before was copied.
 
 use crate::counters::Drop;
 use crate::lane::Lane;
@@ -24,7 +25,7 @@ const MAX_SEGMENTS: usize = 36;
 
 /// Frames whose lines are on their way to the cache while one is parsed. They come from the device, or from the core that wrote them,
 /// and no more of them than a core can wait for at once: with more frames ahead those of 256 bytes take a fifth longer.
-const AHEAD: usize = 3;
+pub(crate) const AHEAD: usize = 3;
 
 /// Bytes of a group; the frame that reaches them is its last.
 const GROUP_BYTES: usize = 12 << 10;
@@ -49,8 +50,8 @@ pub(crate) enum Fate {
     Follows,
     /// As [`Local`](Self::Local), and its payload is lent: it stays where it is until it is placed. With the iCRC after its headers.
     Lent(QpPlace, Icrc),
-    /// It follows the frame before it, and is lent like that.
-    LentFollows(Icrc),
+    /// It followed a lent frame in a run, and was executed with it.
+    Executed,
     /// For the members of a group.
     Group,
     /// For queue pair 1.
@@ -76,9 +77,9 @@ impl Fate {
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub burst: MbufBurst<RX_BURST>,
-    fates: ArrayVec<Fate, RX_BURST>,
+    pub fates: ArrayVec<Fate, RX_BURST>,
     /// What the frames were parsed to, where they are RoCE for us and do not follow others. Each is written in its place, since it is large.
-    frames: [Option<Frame>; RX_BURST],
+    pub frames: [Option<Frame>; RX_BURST],
 }
 
 impl Lane {
@@ -108,9 +109,12 @@ impl Lane {
         let mut leaving = false;
         let mut begin = 0;
         while begin < received.burst.len() {
-            self.parse_group(received, origin);
+            let lent = self.parse_group(received, origin);
             self.find_qps(received, begin);
             leaving |= self.execute_group(now, received, begin);
+            if let Some(run) = lent {
+                self.execute_lent_followers(now, received, run);
+            }
             begin = received.fates.len();
         }
         if leaving {
@@ -122,11 +126,12 @@ impl Lane {
         self.engine.end_burst(now);
     }
 
-    /// First pass: parse, iCRC and addresses, for the next frames that have no fate.
-    fn parse_group(&mut self, received: &mut Received, origin: Origin) {
+    /// First pass: parse, iCRC and addresses, for the next frames that have no fate. A lent frame that is followed by others in a run, which
+    /// is given back, is the last of its group: they are parsed when it was executed, and each is executed at once.
+    fn parse_group(&mut self, received: &mut Received, origin: Origin) -> Option<LentRun> {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
-        let (mut bytes, mut run, mut lent) = (0, None::<Run>, None::<LentRun>);
+        let (mut bytes, mut run) = (0, None::<Run>);
         for index in fates.len()..burst.len() {
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_data();
@@ -146,30 +151,23 @@ impl Lane {
                 continue;
             }
             let place = &mut frames[index];
-            let fate = if mbuf.is_lent() {
-                if let Some(icrc) = lent.as_mut().and_then(|lent| lent.take(mbuf)) {
-                    fates.push(Fate::LentFollows(icrc));
-                    // Nothing else of it is looked at.
-                    bytes -= len;
-                    continue;
-                }
-                let fate = self.lent_fate(mbuf, place);
-                lent = LentRun::begin(mbuf, place, fate);
-                fate
-            } else {
-                lent = None;
-                self.whole_fate(mbuf, place, origin)
-            };
+            let is_lent = mbuf.is_lent();
+            let fate =
+                if is_lent { self.lent_fate(mbuf, place) } else { self.whole_fate(mbuf, place, origin) };
             // By the time that it is looked up it is at hand.
             if let Some(frame) = place {
                 self.engine.expect_qp(frame.bth().dest_qpn);
             }
             run = begin_run(mbuf, place, fate, origin);
             fates.push(fate);
+            if is_lent && let Some(lent) = LentRun::begin(&burst[index..], place, fate) {
+                return Some(lent);
+            }
             if bytes >= GROUP_BYTES {
                 break;
             }
         }
+        None
     }
 
     /// The end of the first pass: where the QPs are. Looked up in a row, what several of them need is on its way at the same time.
@@ -203,12 +201,11 @@ impl Lane {
         let mut leaving = None::<Frame>;
         for ((mbuf, fate), frame) in burst.as_mut_slice().iter_mut().zip(fates).zip(frames).skip(begin) {
             match (*fate, leaving) {
-                (Fate::Follows | Fate::LentFollows(_), Some(first)) => {
-                    let head = mbuf.lent_parts().map_or(mbuf.data(), |parts| parts.head);
-                    *frame = Some(first.following(head));
+                (Fate::Follows, Some(first)) => {
+                    *frame = Some(first.following(mbuf.data()));
                     *fate = Fate::Away;
                 }
-                (Fate::Follows | Fate::LentFollows(_), None) => {}
+                (Fate::Follows, None) => {}
                 _ => leaving = frame.filter(|_| *fate == Fate::Away),
             }
             if let (Fate::Away, Some(frame), true) = (*fate, frame, mbuf.is_lent()) {
@@ -320,14 +317,12 @@ impl Lane {
                         self.engine.deliver_followers(now, *place, frame, followers, Mbuf::data);
                     }
                 }
-                (Fate::Lent(..), Some(frame)) => {
-                    self.execute_lent_run(now, &burst[index..], &fates[index..], frame)
-                }
+                (Fate::Lent(place, icrc), Some(frame)) => self.execute_lent(now, mbuf, frame, *place, *icrc),
                 (Fate::Group, Some(frame)) => self.deliver_group(now, mbuf, frame),
                 (Fate::Mad, Some(frame)) => self.give_mad(now, mbuf, frame),
                 (Fate::Away | Fate::Slow, _) => leaving = true,
                 // What has another fate has a frame, too.
-                (Fate::Dropped | Fate::Follows | Fate::LentFollows(_), _) | (_, None) => {}
+                (Fate::Dropped | Fate::Follows | Fate::Executed, _) | (_, None) => {}
             }
         }
         leaving

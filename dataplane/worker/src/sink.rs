@@ -69,15 +69,15 @@ impl BurstSink<'_> {
     fn seal_lent(&mut self, packet: &TxPacket<'_>, span: Span) -> Result<Option<Mbuf>, RegionGone> {
         let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(None) };
-        let Some(Parts { mut head, mut rest }) = lending.parts() else { return Ok(None) };
-        let len = span.len() as usize;
-        let headers = packet.headers_len();
+        let (len, headers, pad) = (span.len() as usize, packet.headers_len(), packet.pad_len());
+        let Some(Parts { mut head, mut rest }) = lending.parts(headers + pad + ICRC_LEN) else {
+            return Ok(None);
+        };
         let out = head.append_roomy(headers, MAX_HEADERS_LEN).ok_or(RegionGone)?;
         let TxHeaders { bth_offset, mut icrc, .. } =
             write_headers(packet.template, &packet.bth, &packet.ext, *ip_id, len, out);
         icrc.update(&out[bth_offset..headers]);
         let mut icrc = Icrc::after(memory.sum(span, icrc.value())?);
-        let pad = packet.pad_len();
         let last = rest.as_mut().map_or(&mut head, |(_, tail)| tail);
         let end = last.append(pad + ICRC_LEN).ok_or(RegionGone)?;
         let (pad, seal) = end.split_at_mut(pad);

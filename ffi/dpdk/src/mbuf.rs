@@ -131,15 +131,13 @@ impl Segment {
 
 /// Bytes of a cache line.
 const CACHE_LINE: usize = 64;
-/// Lines that hold all headers of a frame and a short payload.
-const HEAD_LINES: usize = 3;
 /// Most lines of one frame to ask for: as many are on their way at once as a core can wait for, or a few more.
 const MOST_LINES: usize = 16;
 
-/// Lines to ask for of a frame that has `len` bytes.
+/// Lines to ask for of a frame that has `len` bytes from `start` on: none that it does not lie in, which would come from another core in vain.
 #[inline(always)]
-fn lines_of(len: usize) -> usize {
-    (len / CACHE_LINE + 1).clamp(HEAD_LINES, MOST_LINES)
+fn lines_of(start: *const u8, len: usize) -> usize {
+    (start.addr() % CACHE_LINE + len).div_ceil(CACHE_LINE).min(MOST_LINES)
 }
 
 #[inline(always)]
@@ -208,7 +206,7 @@ impl Mbuf {
         own_line(description);
         // Where our pools' buffers begin; nothing needs to be read to know that.
         let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset));
-        for line in 0..lines_of(len) {
+        for line in 0..lines_of(room, len) {
             own_line(room.wrapping_add(line * CACHE_LINE));
         }
     }
@@ -253,7 +251,8 @@ impl Mbuf {
     #[inline(always)]
     pub fn prefetch_data(&self) {
         let head = self.head();
-        prefetch_lines(head.data_start(), lines_of(usize::from(head.data_len())));
+        let start = head.data_start();
+        prefetch_lines(start, lines_of(start, usize::from(head.data_len())));
     }
 
     /// The bytes of the first segment, to be changed.

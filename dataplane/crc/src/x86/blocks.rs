@@ -3,8 +3,8 @@
 //! Four registers of 32 bytes are enough. A multiplication is begun every other cycle and takes four, so the eight of a block are what the
 //! processor waits for; eight registers were no faster on Zen 3.
 //!
-//! Both functions take: `from` is readable for `len` bytes, a multiple of a block; if `COPY`, `last` is writable for a block and `to` for
-//! all but one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and `ahead` is not 0, the lines that lie
+//! Both functions take: `from` is readable for `len` bytes, a multiple of a block; if `COPY`, `last` is writable for a register and `to` for
+//! all but the last one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and `ahead` is not 0, the lines that lie
 //! so many bytes behind what is written are asked for, to be written.
 
 use super::moves::{move16, move32};
@@ -30,7 +30,13 @@ fn own<const N: usize>(at: *mut u8) {
     }
 }
 
-/// What whole blocks leave. If `COPY` they go to `to`, but the last one to `last`.
+/// Where a register of `N` bytes goes, the one `at` of a block of `BLOCK` at `to`: the last of all has a place of its own.
+#[inline(always)]
+fn place<const BLOCK: usize, const N: usize>(to: *mut u8, last: *mut u8, left: usize, at: usize) -> *mut u8 {
+    if (at + 1) * N == BLOCK && left == BLOCK { last } else { to.wrapping_add(N * at) }
+}
+
+/// What whole blocks leave. If `COPY` they go to `to`, but the last register to `last`.
 ///
 /// # Safety
 /// See above.
@@ -46,13 +52,11 @@ pub unsafe fn xmm<const COPY: bool>(
 ) -> __m128i {
     let factor = constant(&OVER_128);
     let (mut left, mut later) = (len, to.wrapping_add(ahead));
-    if left == XMM {
-        to = last;
-    }
     let mut sums = [_mm_setzero_si128(); XMM / 16];
     for (at, sum) in sums.iter_mut().enumerate() {
+        let place = place::<XMM, 16>(to, last, left, at);
         // SAFETY: there is a block.
-        *sum = unsafe { move16::<COPY>(from.wrapping_add(16 * at), to.wrapping_add(16 * at)) };
+        *sum = unsafe { move16::<COPY>(from.wrapping_add(16 * at), place) };
     }
     sums[0] = _mm_xor_si128(sums[0], before);
     while left != XMM {
@@ -61,10 +65,11 @@ pub unsafe fn xmm<const COPY: bool>(
             own::<XMM>(later);
             later = later.wrapping_add(XMM);
         }
-        (from, to) = (from.wrapping_add(XMM), if left == XMM { last } else { to.wrapping_add(XMM) });
+        (from, to) = (from.wrapping_add(XMM), to.wrapping_add(XMM));
         for (at, sum) in sums.iter_mut().enumerate() {
+            let place = place::<XMM, 16>(to, last, left, at);
             // SAFETY: there is another.
-            let next = unsafe { move16::<COPY>(from.wrapping_add(16 * at), to.wrapping_add(16 * at)) };
+            let next = unsafe { move16::<COPY>(from.wrapping_add(16 * at), place) };
             *sum = _mm_xor_si128(moved(*sum, factor), next);
         }
     }
@@ -94,13 +99,11 @@ pub unsafe fn ymm<const COPY: bool>(
 ) -> __m128i {
     let factor = _mm256_broadcastsi128_si256(constant(&OVER_128));
     let (mut left, mut later) = (len, to.wrapping_add(ahead));
-    if left == YMM {
-        to = last;
-    }
     let mut sums = [_mm256_setzero_si256(); YMM / 32];
     for (at, sum) in sums.iter_mut().enumerate() {
+        let place = place::<YMM, 32>(to, last, left, at);
         // SAFETY: there is a block.
-        *sum = unsafe { move32::<COPY>(from.wrapping_add(32 * at), to.wrapping_add(32 * at)) };
+        *sum = unsafe { move32::<COPY>(from.wrapping_add(32 * at), place) };
     }
     sums[0] = _mm256_xor_si256(sums[0], _mm256_zextsi128_si256(before));
     while left != YMM {
@@ -109,10 +112,11 @@ pub unsafe fn ymm<const COPY: bool>(
             own::<YMM>(later);
             later = later.wrapping_add(YMM);
         }
-        (from, to) = (from.wrapping_add(YMM), if left == YMM { last } else { to.wrapping_add(YMM) });
+        (from, to) = (from.wrapping_add(YMM), to.wrapping_add(YMM));
         for (at, sum) in sums.iter_mut().enumerate() {
+            let place = place::<YMM, 32>(to, last, left, at);
             // SAFETY: there is another.
-            let next = unsafe { move32::<COPY>(from.wrapping_add(32 * at), to.wrapping_add(32 * at)) };
+            let next = unsafe { move32::<COPY>(from.wrapping_add(32 * at), place) };
             // SAFETY: the caller's promise.
             *sum = _mm256_xor_si256(unsafe { moved_wide(*sum, factor) }, next);
         }

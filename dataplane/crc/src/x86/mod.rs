@@ -40,7 +40,7 @@ impl Wide {
     /// All, the best first.
     pub const ALL: [Wide; 3] = [Wide::Zmm, Wide::Ymm, Wide::Xmm];
 
-    /// Bytes of the largest [`block`](Self::block).
+    /// Most bytes that [`copy_but_last`](Self::copy_but_last) keeps.
     pub const MOST: usize = 256;
 
     /// The best that there is.
@@ -82,6 +82,15 @@ impl Wide {
         }
     }
 
+    /// How many of a block's last bytes can have a place of their own: a register, but where `asm!` moves the whole block.
+    pub const fn last(self) -> usize {
+        match self {
+            Wide::Xmm => 16,
+            Wide::Ymm => 32,
+            Wide::Zmm => zmm::ZMM,
+        }
+    }
+
     /// The state after the `len` bytes at `from`, given that before.
     ///
     /// # Safety
@@ -107,16 +116,16 @@ impl Wide {
     /// the two overlap, some bytes are copied that were copied before.
     #[inline]
     pub unsafe fn copy(self, from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
-        let last = to.wrapping_add(len).wrapping_sub(self.block());
-        // SAFETY: the caller's promises; the last block, if there is one, goes where it belongs.
+        let last = to.wrapping_add(len).wrapping_sub(self.last());
+        // SAFETY: the caller's promises; the last bytes of a block, if there is one, go where they belong.
         unsafe { self.copy_to(from, to, last, len, crc, 0) }
     }
 
-    /// The same, but the last block, or all if there is none, goes to `kept`: the state, and how many bytes these are. Lines that lie `ahead`
+    /// The same, but the [`last`](Self::last) bytes, or all if there is no block, go to `kept`: the state, and how many bytes these are. Lines that lie `ahead`
     /// bytes behind those that are written are asked for, to be written soon; 0 for none. (`Zmm` asks for none.)
     ///
     /// # Safety
-    /// As for [`copy`](Self::copy); `kept` is writable for a block.
+    /// As for [`copy`](Self::copy); `kept` is writable for [`MOST`](Self::MOST) bytes.
     #[inline]
     pub unsafe fn copy_but_last(
         self,
@@ -127,7 +136,7 @@ impl Wide {
         crc: u32,
         ahead: usize,
     ) -> (u32, usize) {
-        let (to, most) = if len < self.block() { (kept, len) } else { (to, self.block()) };
+        let (to, most) = if len < self.block() { (kept, len) } else { (to, self.last()) };
         // SAFETY: the caller's promises; less than a block has room at `kept`.
         (unsafe { self.copy_to(from, to, kept, len, crc, ahead) }, most)
     }
@@ -151,7 +160,7 @@ impl Wide {
     }
 
     /// # Safety
-    /// As for [`copy`](Self::copy), but the last block goes to `last`, if there is one.
+    /// As for [`copy`](Self::copy), but the [`last`](Self::last) bytes go to `last`, if there is a block.
     #[inline]
     unsafe fn copy_to(
         self,
@@ -174,9 +183,9 @@ impl Wide {
 }
 
 macro_rules! ways {
-    ($($name:ident, $led:ident, $left:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
-        /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last whole block, if there is one, to `last`,
-        /// and lines `ahead` bytes behind are asked for.
+    ($($wide:expr, $name:ident, $led:ident, $left:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
+        /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last bytes of the last whole block, if there is
+        /// one, to `last`, and lines `ahead` bytes behind are asked for.
         ///
         /// # Safety
         /// As for [`Wide::sum`], and for [`Wide::copy`] if `COPY`.
@@ -208,8 +217,8 @@ macro_rules! ways {
             second: u64,
             behind: usize,
         ) -> u32 {
-            let last = to.wrapping_add(len).wrapping_sub($block);
-            // SAFETY: the caller's promises; the last block goes where it belongs.
+            let last = to.wrapping_add(len).wrapping_sub($wide.last());
+            // SAFETY: the caller's promises; the last bytes of a block, if there is one, go where they belong.
             let left = unsafe { $left::<true>(from, to, last, len, crc, 0) };
             let lead = register::moved(register::pair(first, second), register::over_fours((behind + len) / 4));
             !(register::remainder(_mm_xor_si128(left.bytes, lead)) ^ left.state)
@@ -249,7 +258,7 @@ macro_rules! ways {
 }
 
 ways! {
-    xmm, xmm_led, xmm_left, "avx,pclmulqdq", blocks::XMM, few::some::<COPY>, blocks::xmm::<COPY>;
-    ymm, ymm_led, ymm_left, "avx2,pclmulqdq", blocks::YMM, few::some_wide::<COPY>, blocks::ymm::<COPY>;
-    zmm, zmm_led, zmm_left, "avx2,pclmulqdq", zmm::ZMM, few::some_wide::<COPY>, zmm::zmm::<COPY>;
+    Wide::Xmm, xmm, xmm_led, xmm_left, "avx,pclmulqdq", blocks::XMM, few::some::<COPY>, blocks::xmm::<COPY>;
+    Wide::Ymm, ymm, ymm_led, ymm_left, "avx2,pclmulqdq", blocks::YMM, few::some_wide::<COPY>, blocks::ymm::<COPY>;
+    Wide::Zmm, zmm, zmm_led, zmm_left, "avx2,pclmulqdq", zmm::ZMM, few::some_wide::<COPY>, zmm::zmm::<COPY>;
 }

@@ -83,7 +83,7 @@ pub(crate) struct Kept {
 const AHEAD: usize = 8192;
 
 impl Kept {
-    /// A block of any way of [`crc::Wide`]. More than a word at the end, which is written at once ([`copy::copy_in`]).
+    /// What any way of [`crc::Wide`] keeps. More than a word at the end, which is written at once ([`copy::copy_in`]).
     const MOST: usize = 256;
 
     /// Copies `len` bytes, all but the last few, which are kept; and the state after all of them, given that before. `follows` bytes behind

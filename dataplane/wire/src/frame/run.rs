@@ -4,15 +4,16 @@
 //! end of the BTH are the same, but for IPv4's identification and checksum, the PSN, which is the next one, and AckReq. So they need not be
 //! parsed again, and the iCRC up to the PSN is known. A run decides nothing: a frame that is odd in anything does not follow.
 //!
-//! The packets of a long message are alike in this, too. Where their payloads are not at hand, a run is of their headers, and says what
-//! the iCRC is behind them.
+//! The packets of a long message are alike in this, too; and how its middles look is known from its first packet. Where their payloads are not at
+//! hand, a run is of their headers, and says what the iCRC is behind them.
 
-use super::flow::{BTH, L3};
+use super::flow::{BTH, L3, L4};
 use super::{Frame, Network};
 use crate::crc::{Change, change_after};
-use crate::header::Bth;
+use crate::header::{Bth, BthWords};
 use crate::icrc::{Icrc, mask_headers};
-use crate::net::Ipv4Header;
+use crate::net::{Ipv4Header, OnesComplement};
+use crate::opcode::{Opcode, OpcodeInfo, Position};
 
 /// Where the last four bytes of the BTH begin: AckReq, seven reserved bits and the PSN.
 const LAST: usize = BTH + Bth::LEN - 4;
@@ -65,6 +66,31 @@ impl Run {
     pub fn of_headers(frame: &Frame, headers: &[u8], frame_len: usize) -> Option<Run> {
         let end = frame.payload_offset();
         Run::begin(frame, headers, frame_len, end).filter(|_| headers.len() == end)
+    }
+
+    /// The run of the middles that may follow the first packet of a message, of which nothing but headers is in `headers`; and what the
+    /// parser would have said of a middle in its place. They lack its extension headers, and have another opcode.
+    pub fn of_middles(first: &Frame, headers: &[u8], frame_len: usize) -> Option<(Frame, Run)> {
+        let OpcodeInfo { service, operation, position, .. } = *first.info;
+        let runs = position == Position::First && first.network == Network::V4 && first.bth_offset() == BTH;
+        let opcode = Opcode::of(service, operation, Position::Middle).filter(|_| runs)?;
+        let info = opcode.info()?;
+        let less = first.info.header_len() - info.header_len();
+        let mut middle: [u8; BTH + Bth::LEN] = *headers.first_chunk()?;
+        for at in [L3 + 2, L4 + 4] {
+            let len = u16::from_be_bytes([middle[at], middle[at + 1]]).checked_sub(less as u16)?;
+            middle[at..at + 2].copy_from_slice(&len.to_be_bytes());
+        }
+        middle[L3 + 10..L3 + 12].fill(0);
+        let mut sum = OnesComplement::default();
+        sum.bytes(&middle[L3..L4]);
+        middle[L3 + 10..L3 + 12].copy_from_slice(&sum.checksum().to_be_bytes());
+        middle[BTH] = opcode.0;
+        let bth = BthWords::from_bytes(middle.last_chunk()?);
+        let payload_offset = first.payload_offset - less as u8;
+        let frame = Frame { bth, info, payload_offset, ..*first };
+        let run = Run::of_headers(&frame, &middle, frame_len.checked_sub(less)?)?;
+        Some((frame, run))
     }
 
     #[inline(always)]

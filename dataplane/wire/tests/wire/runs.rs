@@ -1,6 +1,6 @@
 //! A frame that follows another in a run is what the parser would say, with a right iCRC; or it does not follow.
 
-use crate::support::valid_vectors;
+use crate::support::{valid_vectors, vector};
 use proptest::prelude::*;
 use wire::*;
 
@@ -243,6 +243,55 @@ fn a_flipped_bit_in_headers_is_noticed_or_summed() {
                 assert_eq!(follows, free, "{name}: bit {bit}, redone: {redone}");
             }
         }
+    }
+}
+
+/// The frame with another opcode and so many bytes of extension headers, with lengths and sums that are right.
+fn with_opcode(bytes: &[u8], opcode: Opcode, extension: usize) -> Vec<u8> {
+    let mut other = bytes.to_vec();
+    other.splice(BTH + 12..parsed(bytes).payload_offset(), vec![0; extension]);
+    other[BTH] = opcode.0;
+    let len = (other.len() - IP) as u16;
+    other[IP + 2..IP + 4].copy_from_slice(&len.to_be_bytes());
+    other[IP + 24..IP + 26].copy_from_slice(&(len - 20).to_be_bytes());
+    right_checksum(&mut other);
+    seal(&mut other);
+    other
+}
+
+#[test]
+fn middles_follow_the_first_packet_of_their_message() {
+    let write = vector("rc_write_first_ipv4_mtu256").frame;
+    let of = |operation, position| Opcode::of(Service::Rc, operation, position).unwrap();
+    for (operation, extension) in [(Operation::Write, 16), (Operation::Send, 0), (Operation::ReadResponse, 4)]
+    {
+        let first = with_opcode(&write, of(operation, Position::First), extension);
+        let middle = with_opcode(&first, of(operation, Position::Middle), 0);
+        let headers = &first[..parsed(&first).payload_offset()];
+        let (frame, mut run) = Run::of_middles(&parsed(&first), headers, first.len()).unwrap();
+        assert_eq!(frame, parsed(&middle), "{operation:?}");
+        assert_eq!(run, run_of_headers(&middle), "{operation:?}");
+        assert!(follows_by_headers(&mut run, &middle, &behind(&middle, 1)), "{operation:?}");
+        assert!(!follows_by_headers(&mut run, &middle, &behind(&middle, 3)), "{operation:?}");
+    }
+    // As they were sent.
+    let (first, middle) = (parsed(&write), vector("rc_write_middle_ipv4_mtu256").frame);
+    let (frame, mut run) = Run::of_middles(&first, &write[..first.payload_offset()], write.len()).unwrap();
+    let mut next = middle.clone();
+    set_psn(&mut next, first.bth().psn.next());
+    seal(&mut next);
+    let headers = &next[..frame.payload_offset()];
+    assert_eq!(frame.following(headers), parsed(&next));
+    assert!(run.take_headers(headers, next.len()).is_some());
+}
+
+#[test]
+fn no_middles_follow_what_begins_no_message_or_ends_it() {
+    for vector in valid_vectors() {
+        let frame = vector.parse();
+        let headers = &vector.frame[..frame.payload_offset()];
+        let run = Run::of_middles(&frame, headers, vector.frame.len());
+        assert_eq!(run.is_some(), frame.info.position == Position::First, "{}", vector.name);
     }
 }
 
