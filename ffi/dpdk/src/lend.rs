@@ -142,29 +142,33 @@ impl Mbuf {
     }
 
     /// The parts of a packet that [`is_lent`](Self::is_lent).
-    #[inline]
+    #[inline(always)]
     pub fn lent_parts(&self) -> Option<LentParts<'_>> {
-        let head = self.head();
         match self.nb_segs() {
             1 => in_one(self),
-            3 => {
-                let body = head.next()?;
-                let tail = body.next()?;
-                if !is_lent(body) {
-                    return None;
-                }
-                let start = NonNull::new(body.data_start())?;
-                // SAFETY: the slices borrow the packet, so its segments are neither freed nor written meanwhile.
-                let (head, tail) = unsafe { (head.bytes(), tail.bytes()) };
-                Some(LentParts { head, start, len: usize::from(body.data_len()), tail })
-            }
+            3 => in_three(self),
             _ => None,
         }
     }
 }
 
+/// The parts of a packet of three segments, if the middle one is lent.
+#[inline(never)]
+fn in_three(mbuf: &Mbuf) -> Option<LentParts<'_>> {
+    let head = mbuf.head();
+    let body = head.next()?;
+    let tail = body.next()?;
+    if !is_lent(body) {
+        return None;
+    }
+    let start = NonNull::new(body.data_start())?;
+    // SAFETY: the slices borrow the packet, so its segments are neither freed nor written meanwhile.
+    let (head, tail) = unsafe { (head.bytes(), tail.bytes()) };
+    Some(LentParts { head, start, len: usize::from(body.data_len()), tail })
+}
+
 /// The parts of a packet of one segment, if it is lent.
-#[inline]
+#[inline(always)]
 fn in_one(mbuf: &Mbuf) -> Option<LentParts<'_>> {
     let segment = mbuf.head();
     if !is_in_one(segment) {

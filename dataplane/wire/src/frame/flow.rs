@@ -9,7 +9,7 @@ use crate::net::{EthernetHeader, Ipv4Header, UdpHeader};
 
 /// Where the network header begins: flows have no tag.
 pub(super) const L3: usize = 14;
-pub(super) const L4: usize = L3 + Ipv4Header::LEN;
+const L4: usize = L3 + Ipv4Header::LEN;
 pub(super) const BTH: usize = L4 + UdpHeader::LEN;
 
 /// The bytes below the BTH in words of eight, the first byte lowest, but for the last two: UDP's checksum. In registers: to compare

@@ -7,12 +7,12 @@
 //! The packets of a long message are alike in this, too; and how its middles look is known from its first packet. Where their payloads are not at
 //! hand, a run is of their headers, and says what the iCRC is behind them.
 
-use super::flow::{BTH, L3, L4};
+use super::flow::{BTH, L3};
 use super::{Frame, Network};
 use crate::crc::{Change, change_after};
-use crate::header::{Bth, BthWords};
+use crate::header::Bth;
 use crate::icrc::{Icrc, mask_headers};
-use crate::net::{Ipv4Header, OnesComplement};
+use crate::net::Ipv4Header;
 use crate::opcode::{Opcode, OpcodeInfo, Position};
 
 /// Where the last four bytes of the BTH begin: AckReq, seven reserved bits and the PSN.
@@ -58,14 +58,14 @@ impl Run {
     #[inline(always)]
     pub fn of(frame: &Frame, bytes: &[u8]) -> Option<Run> {
         let is_there = frame.end() <= bytes.len();
-        Run::begin(frame, bytes, bytes.len(), frame.end()).filter(|_| is_there)
+        Run::begin(frame, lower(bytes)?, bytes.len(), frame.end()).filter(|_| is_there)
     }
 
     /// The same by headers: nothing but those is in `headers`, which a frame of `frame_len` bytes was parsed from.
     #[inline(always)]
     pub fn of_headers(frame: &Frame, headers: &[u8], frame_len: usize) -> Option<Run> {
         let end = frame.payload_offset();
-        Run::begin(frame, headers, frame_len, end).filter(|_| headers.len() == end)
+        Run::begin(frame, lower(headers)?, frame_len, end).filter(|_| headers.len() == end)
     }
 
     /// The run of the middles that may follow the first packet of a message, of which nothing but headers is in `headers`; and what the
@@ -76,27 +76,32 @@ impl Run {
         let opcode = Opcode::of(service, operation, Position::Middle).filter(|_| runs)?;
         let info = opcode.info()?;
         let less = first.info.header_len() - info.header_len();
-        let mut middle: [u8; BTH + Bth::LEN] = *headers.first_chunk()?;
-        for at in [L3 + 2, L4 + 4] {
-            let len = u16::from_be_bytes([middle[at], middle[at + 1]]).checked_sub(less as u16)?;
-            middle[at..at + 2].copy_from_slice(&len.to_be_bytes());
-        }
-        middle[L3 + 10..L3 + 12].fill(0);
-        let mut sum = OnesComplement::default();
-        sum.bytes(&middle[L3..L4]);
-        middle[L3 + 10..L3 + 12].copy_from_slice(&sum.checksum().to_be_bytes());
-        middle[BTH] = opcode.0;
-        let bth = BthWords::from_bytes(middle.last_chunk()?);
-        let payload_offset = first.payload_offset - less as u8;
-        let frame = Frame { bth, info, payload_offset, ..*first };
-        let run = Run::of_headers(&frame, &middle, frame_len.checked_sub(less)?)?;
+        let (words, last) = lower(headers).filter(|_| headers.len() == first.payload_offset())?;
+        let lessened = |len: u64| (len as u16).swap_bytes().checked_sub(less as u16).map(u16::swap_bytes);
+        let [a, b, ip, c, udp, bth] = words;
+        let ip = ip & !0xFFFF | u64::from(lessened(ip)?);
+        let udp = udp & u64::MAX >> 16 | u64::from(lessened(udp >> 48)?) << 48;
+        let bth = bth & !0xFF_0000 | u64::from(opcode.0) << 16;
+        let frame = Frame {
+            bth: first.bth.with_opcode(opcode),
+            info,
+            payload_offset: first.payload_offset - less as u8,
+            ..*first
+        };
+        let mut run = Run::begin(
+            &frame,
+            ([a, b, ip, c, udp, bth], last),
+            frame_len.checked_sub(less)?,
+            frame.payload_offset(),
+        )?;
+        // Identification and checksum are those of a longer one.
+        run.ip_sum += 0xFFFF - (half(less as u64) << 8);
         Some((frame, run))
     }
 
     #[inline(always)]
-    fn begin(frame: &Frame, bytes: &[u8], frame_len: usize, end: usize) -> Option<Run> {
+    fn begin(frame: &Frame, (words, last): (Words, u64), frame_len: usize, end: usize) -> Option<Run> {
         let runs = frame.network == Network::V4 && frame.l3_offset() == L3 && frame.udp_checksum == 0;
-        let (words, last) = lower(bytes)?;
         let mut shared = SHARED;
         shared.iter_mut().zip(words).for_each(|(shared, word)| *shared &= word);
         // With identification and checksum it is right, so it is what is missing to zero without them.

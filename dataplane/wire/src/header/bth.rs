@@ -142,6 +142,11 @@ impl BthWords {
         self
     }
 
+    pub const fn with_opcode(mut self, opcode: Opcode) -> Self {
+        self.0[0] = self.0[0] & 0x00FF_FFFF | (opcode.0 as u32) << 24;
+        self
+    }
+
     /// The same with other last four bytes: AckReq, seven reserved bits and the PSN.
     pub const fn with_last(mut self, last: u32) -> Self {
         self.0[2] = last;

@@ -270,9 +270,21 @@ fn middles_follow_the_first_packet_of_their_message() {
         let headers = &first[..parsed(&first).payload_offset()];
         let (frame, mut run) = Run::of_middles(&parsed(&first), headers, first.len()).unwrap();
         assert_eq!(frame, parsed(&middle), "{operation:?}");
-        assert_eq!(run, run_of_headers(&middle), "{operation:?}");
-        assert!(follows_by_headers(&mut run, &middle, &behind(&middle, 1)), "{operation:?}");
-        assert!(!follows_by_headers(&mut run, &middle, &behind(&middle, 3)), "{operation:?}");
+        let next = behind(&middle, 1);
+        for bit in 0..(BTH + 12) * 8 {
+            let mut bent = next.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            for bytes in [&bent, &[&bent[..], &[0]].concat()] {
+                let follows = follows_by_headers(&mut run_of_headers(&middle), &middle, bytes);
+                let name = format!("{operation:?}, bit {bit}");
+                assert_eq!(follows_by_headers(&mut run.clone(), &middle, bytes), follows, "{name}");
+            }
+        }
+        assert!(follows_by_headers(&mut run, &middle, &next), "{operation:?}");
+        assert!(!follows_by_headers(&mut run, &middle, &next), "{operation:?} once more");
+        assert!(follows_by_headers(&mut run, &middle, &behind(&middle, 2)), "{operation:?}");
+        let cut = &headers[..headers.len() - 1];
+        assert_eq!(Run::of_middles(&parsed(&first), cut, first.len()), None, "{operation:?}");
     }
     // As they were sent.
     let (first, middle) = (parsed(&write), vector("rc_write_middle_ipv4_mtu256").frame);
