@@ -222,6 +222,28 @@ fn a_piece_is_checked_as_any_request() {
 }
 
 #[test]
+fn a_piece_of_a_kind_is_checked_as_any_request() {
+    let one = One::in_state(QpType::Rc, QpState::Rts);
+    let remote = Remote { addr: 0, rkey: RKey::new(0) };
+    let piece = |len| Sge { addr: 0, len, lkey: LKey::new(0) };
+    let mut list = one.shared.send_list().expect("RTS takes sends");
+    assert_eq!(list.push_send(1, piece(1 << 31), SendFlags::empty()), Ok(()));
+    assert_eq!(list.push_send(2, piece((1 << 31) + 1), SendFlags::empty()), Err(PostError::TooLong));
+    assert_eq!(list.push_write(3, remote, piece(1 << 31), SendFlags::empty()), Ok(()));
+    assert_eq!(list.push_write(4, remote, piece((1 << 31) + 1), SendFlags::empty()), Err(PostError::TooLong));
+    while list.push_send(5, piece(8), SendFlags::empty()).is_ok() {}
+    assert_eq!(list.push_send(6, piece(8), SendFlags::empty()), Err(PostError::Full));
+    assert_eq!(list.push_write(7, remote, piece(8), SendFlags::empty()), Err(PostError::Full));
+
+    let ud = One::in_state(QpType::Ud, QpState::Rts);
+    let mut list = ud.shared.send_list().expect("RTS takes sends");
+    let refused = Err(PostError::Operation(QpType::Ud));
+    assert_eq!(list.push_send(1, piece(8), SendFlags::empty()), refused);
+    assert_eq!(list.push_write(1, remote, piece(8), SendFlags::empty()), refused);
+    assert!(!list.post(), "what was refused is not posted");
+}
+
+#[test]
 fn a_receive_of_one_piece_is_checked_as_any_receive() {
     let one = One::in_state(QpType::Rc, QpState::Rts);
     let mut list = one.shared.recv_list().expect("RTS takes receives");

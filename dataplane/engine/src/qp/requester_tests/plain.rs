@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::counters::Counter;
+use crate::queue::{PostError, SendList};
+use crate::wr::Sge;
 
 /// A request that found the sink full goes like any other.
 fn send_the_other_way(rig: &mut Rig) -> Vec<Packet> {
@@ -128,7 +130,10 @@ fn nothing_is_quiet_where_all_is_signaled() {
     assert_eq!(own.cq.poll().map(|cqe| cqe.wr_id), Some(1));
 }
 
-/// What is pushed as a piece is what is pushed as a request of it, whatever the place held before.
+/// Pushes a request of one piece.
+type Push = fn(&mut SendList<'_>, &SendOp, Sge) -> Result<(), PostError>;
+
+/// What is pushed as a piece, or as a piece of its kind, is what is pushed as a request of it, whatever the place held before.
 #[test]
 fn a_piece_goes_out_as_the_request_of_it_does() {
     let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), 1, 8);
@@ -137,16 +142,22 @@ fn a_piece_goes_out_as_the_request_of_it_does() {
     let mut psn = 0x100;
     for before in [inline(9, SendOp::Send, b"inline"), wr(9, SendOp::Send, &pieces)] {
         for op in [SendOp::Write(REMOTE), SendOp::WriteImm(REMOTE, [1, 2, 3, 4]), SendOp::Send] {
-            let request = wr(1, op.clone(), &[region.sge(40, 30)]);
+            let ways: [Push; 3] = [
+                |list, op, sge| list.push(wr(1, op.clone(), &[sge])),
+                |list, op, sge| list.push_piece(1, op.clone(), sge, SendFlags::SIGNALED),
+                |list, op, sge| match op {
+                    SendOp::Write(remote) => list.push_write(1, *remote, sge, SendFlags::SIGNALED),
+                    SendOp::Send => list.push_send(1, sge, SendFlags::SIGNALED),
+                    other => list.push_piece(1, other.clone(), sge, SendFlags::SIGNALED),
+                },
+            ];
             let mut seen = Vec::new();
-            for as_piece in [false, true] {
-                for wr in [Some(before.clone()), (!as_piece).then(|| request.clone())] {
+            for way in ways {
+                for wr in [Some(before.clone()), None] {
                     let mut list = rig.shared.send_list().unwrap();
                     match wr {
                         Some(wr) => list.push(wr).unwrap(),
-                        None => {
-                            list.push_piece(1, op.clone(), region.sge(40, 30), SendFlags::SIGNALED).unwrap()
-                        }
+                        None => way(&mut list, &op, region.sge(40, 30)).unwrap(),
                     }
                     assert!(list.post());
                     rig.engine.on_doorbell(rig.now, QPN);
@@ -157,7 +168,7 @@ fn a_piece_goes_out_as_the_request_of_it_does() {
                     assert_eq!(rig.send_cqes().len(), 1);
                 }
             }
-            assert_eq!(seen[1], seen[3], "{op:?}");
+            assert_eq!((&seen[1], &seen[1]), (&seen[3], &seen[5]), "{op:?}");
         }
     }
 }
