@@ -140,7 +140,9 @@ fn a_piece_goes_out_as_the_request_of_it_does() {
     let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
     let pieces = [region.sge(0, 8), region.sge(8, 8)];
     let mut psn = 0x100;
-    for before in [inline(9, SendOp::Send, b"inline"), wr(9, SendOp::Send, &pieces)] {
+    let odd = wr(9, SendOp::WriteImm(REMOTE, [5; 4]), &pieces);
+    let odd = with_flags(odd, SendFlags::SIGNALED | SendFlags::SOLICITED);
+    for before in [inline(9, SendOp::Send, b"inline"), wr(9, SendOp::Send, &pieces), odd] {
         for op in [SendOp::Write(REMOTE), SendOp::WriteImm(REMOTE, [1, 2, 3, 4]), SendOp::Send] {
             let ways: [Push; 3] = [
                 |list, op, sge| list.push(wr(1, op.clone(), &[sge])),
@@ -162,7 +164,8 @@ fn a_piece_goes_out_as_the_request_of_it_does() {
                     assert!(list.post());
                     rig.engine.on_doorbell(rig.now, QPN);
                     let sent = rig.sent();
-                    seen.push((sent[0].bth.opcode, sent[0].ext, sent[0].payload.clone()));
+                    let Packet { bth, ext, payload, .. } = &sent[0];
+                    seen.push((bth.opcode, bth.solicited, *ext, payload.clone()));
                     ack(&mut rig, psn);
                     psn += 1;
                     assert_eq!(rig.send_cqes().len(), 1);
@@ -171,4 +174,28 @@ fn a_piece_goes_out_as_the_request_of_it_does() {
             assert_eq!((&seen[1], &seen[1]), (&seen[3], &seen[5]), "{op:?}");
         }
     }
+}
+
+/// Of what a request was that nobody is told of nothing is left either.
+#[test]
+fn a_send_takes_the_place_of_a_quiet_write() {
+    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), 1, 8);
+    let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
+    let (write, send) = (region.sge(0, 8), region.sge(40, 30));
+    let mut list = rig.shared.send_list().unwrap();
+    list.push_write(1, REMOTE, write, SendFlags::empty()).unwrap();
+    assert!(list.post());
+    rig.engine.on_doorbell(rig.now, QPN);
+    assert_eq!(rig.sent().len(), 1);
+    ack(&mut rig, 0x100);
+    assert!(rig.send_cqes().is_empty());
+    let mut list = rig.shared.send_list().unwrap();
+    list.push_send(2, send, SendFlags::SIGNALED).unwrap();
+    assert!(list.post());
+    rig.engine.on_doorbell(rig.now, QPN);
+    let sent = rig.sent();
+    assert_eq!(sent[0].bth.opcode.info().map(|info| info.operation), Some(Operation::Send));
+    assert_eq!(sent[0].payload, pattern(40, 30));
+    ack(&mut rig, 0x101);
+    assert_eq!(rig.send_cqes().iter().map(|cqe| cqe.wr_id).collect::<Vec<_>>(), [2]);
 }
