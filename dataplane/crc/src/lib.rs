@@ -11,6 +11,8 @@
 //! The first three take any length, load each byte as often as they store it, multiply in registers until 32 bits are left, and look up no
 //! table but of constants ("Fast CRC Computation for Generic Polynomials Using PCLMULQDQ"). Unsafe code is there alone (`x86/`).
 //!
+//! What strings that begin alike differ in can be summed last: a [`Lead`].
+//!
 //! A state is the CRC of what was seen so far, the form that `crc32fast` takes and gives.
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]

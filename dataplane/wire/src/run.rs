@@ -24,7 +24,7 @@ pub struct HeaderRun {
     ipv4: Option<Ipv4>,
     /// What is before the BTH, with identification zero.
     icrc: Icrc,
-    /// All of it, with PSN and address zero, too, and without AckReq.
+    /// What is before the payload, with PSN and address zero, too, and without AckReq.
     all: Icrc,
 }
 

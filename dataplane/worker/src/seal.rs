@@ -1,4 +1,5 @@
-//! The iCRC of short frames, put in when the next frame of their burst is written.
+//! The iCRC of short frames, put in when the next frame of their burst is written. (Those of a run that have no pad are summed with the copy
+//! of their payload: `run.rs`.)
 //!
 //! A sum that follows the writing of a frame at once waits: the processor passes on what was just stored only where a load asks for the
 //! same bytes, and the loads of a CRC are wider than the headers' stores. One frame later they lie in the first cache. A whole burst later

@@ -202,8 +202,8 @@ pub(crate) fn place_piece(span: Span, memory: &HostMemory, out: &mut [u8]) -> Re
 /// The payload, padded with zeros to the end of `out`.
 #[inline]
 fn place_payload(payload: &Gather<'_>, memory: &HostMemory, out: &mut [u8]) -> Result<(), RegionGone> {
-    // One pass for copy and CRC would be slower: the string instruction of the copy takes lines of the buffer that another core
-    // had without reading them first.
+    // One pass for copy and CRC would be slower with long payloads: the string instruction of the copy takes lines of the buffer that
+    // another core had without reading them first. Short ones have it in runs (`run.rs`).
     let mut at = 0;
     match payload {
         Gather::Bytes(bytes) => {
