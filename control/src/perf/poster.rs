@@ -115,12 +115,71 @@ impl Poster {
         self.tamper == Some(number) && flow.index == 0
     }
 
-    /// Posts the next message of a QP; false when the queue was full.
+    /// Posts the next `count` messages of a QP; false when the queue was full before that.
     #[inline(always)]
-    pub fn post(&self, flow: &Flow, at: &mut Next, list: &mut SendList<'_>) -> Result<bool, RunError> {
-        let number = at.posted;
-        let offset = at.local.step();
-        let target = at.target.step();
+    pub fn post(
+        &self,
+        flow: &Flow,
+        at: &mut Next,
+        list: &mut SendList<'_>,
+        count: u64,
+    ) -> Result<bool, RunError> {
+        // A loop for each kind of plain messages: what they have in common is decided once.
+        match self.verb {
+            _ if self.is_odd(&flow.peer) => {
+                self.post_each(flow, at, count, |message| self.push(flow, list, message))
+            }
+            Verb::Write => {
+                self.post_each(flow, at, count, |Message { wr_id, target, piece, flags, .. }| {
+                    list.push_write(wr_id, remote(&flow.peer, target), piece, flags)
+                })
+            }
+            _ => self.post_each(flow, at, count, |Message { wr_id, piece, flags, .. }| {
+                list.push_send(wr_id, piece, flags)
+            }),
+        }
+    }
+
+    /// More is to be done for a message than to post a SEND or WRITE of its piece.
+    fn is_odd(&self, peer: &Peer) -> bool {
+        let is_plain = matches!(self.verb, Verb::Send | Verb::Write) && peer.datagram.is_none();
+        self.verify || self.marks || self.inline || self.imm || !is_plain
+    }
+
+    #[inline(always)]
+    fn post_each(
+        &self,
+        flow: &Flow,
+        at: &mut Next,
+        count: u64,
+        mut push: impl FnMut(Message) -> Result<(), PostError>,
+    ) -> Result<bool, RunError> {
+        for _ in 0..count {
+            let number = at.posted;
+            let (offset, target) = (at.local.step(), at.target.step());
+            let next = number + 1;
+            let signaled = at.unsignaled + 1 >= self.cq_mod || next == flow.limit;
+            let flags = if signaled { SendFlags::SIGNALED } else { SendFlags::empty() };
+            let piece = Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey };
+            match push(Message { number, offset, target, wr_id: tag(flow.index, next), piece, flags }) {
+                Ok(()) => {
+                    at.posted = next;
+                    at.unsignaled = if signaled { 0 } else { at.unsignaled + 1 };
+                }
+                Err(PostError::Full) => {
+                    at.local.back();
+                    at.target.back();
+                    return Ok(false);
+                }
+                Err(why) => return Err(RunError::Post { qp: flow.index, why }),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds any message to a list.
+    fn push(&self, flow: &Flow, list: &mut SendList<'_>, message: Message) -> Result<(), PostError> {
+        let Message { number, offset, target, wr_id, piece, flags } = message;
         if self.verify {
             self.prepare(flow, number, offset);
         }
@@ -128,35 +187,13 @@ impl Poster {
             let last = offset as usize + self.size as usize - 1;
             inside(self.local.buffer().write(last, &[(number + 1) as u8]));
         }
-        let next = number + 1;
-        let signaled = at.unsignaled + 1 >= self.cq_mod || next == flow.limit;
-        let wr_id = tag(flow.index, next);
-        let flags = if signaled { SendFlags::SIGNALED } else { SendFlags::empty() };
-        let piece = Sge { addr: self.local_addr + offset, len: self.size, lkey: self.lkey };
         let imm = self.imm.then(|| (number as u32).to_be_bytes());
-        let peer = &flow.peer;
-        let pushed = match self.verb {
-            _ if self.inline => {
-                let data = WrData::Inline(inline_bytes(&self.local, offset, self.size));
-                list.push(SendWr { wr_id, op: operation(self.verb, peer, target, imm), data, flags })
-            }
-            Verb::Write if !self.imm => list.push_write(wr_id, remote(peer, target), piece, flags),
-            Verb::Send if !self.imm && peer.datagram.is_none() => list.push_send(wr_id, piece, flags),
-            verb => list.push_piece(wr_id, operation(verb, peer, target, imm), piece, flags),
-        };
-        match pushed {
-            Ok(()) => {
-                at.posted = next;
-                at.unsignaled = if signaled { 0 } else { at.unsignaled + 1 };
-                Ok(true)
-            }
-            Err(PostError::Full) => {
-                at.local.back();
-                at.target.back();
-                Ok(false)
-            }
-            Err(why) => Err(RunError::Post { qp: flow.index, why }),
+        let op = operation(self.verb, &flow.peer, target, imm);
+        if !self.inline {
+            return list.push_piece(wr_id, op, piece, flags);
         }
+        let data = WrData::Inline(inline_bytes(&self.local, offset, self.size));
+        list.push(SendWr { wr_id, op, data, flags })
     }
 
     /// The content of a message to send, or a slot in which nothing looks like what will be fetched.
@@ -172,6 +209,17 @@ impl Poster {
             Verb::Atomic => inside(self.local.buffer().store_u64(offset as usize, 0)),
         }
     }
+}
+
+/// What a message has of its own.
+struct Message {
+    number: u64,
+    /// Where it lies.
+    offset: u64,
+    target: u64,
+    wr_id: u64,
+    piece: Sge,
+    flags: SendFlags,
 }
 
 #[inline]

@@ -257,12 +257,7 @@ impl Sender {
         }
         let mut at = flow.next;
         let posted = self.qps[index].post_send_list(|list| {
-            for _ in 0..count {
-                if !self.poster.post(flow, &mut at, list)? {
-                    self.refused = true;
-                    break;
-                }
-            }
+            self.refused |= !self.poster.post(flow, &mut at, list, count)?;
             Ok(())
         });
         flow.next = at;

@@ -3,9 +3,10 @@
 use super::recv_wqe::RecvWqe;
 use super::wqe::Wqe;
 use super::{PostError, QpShared};
+use crate::limits::MAX_MESSAGE;
 use crate::wr::{RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
 use ring::Posting;
-use wire::Srqn;
+use wire::{LKey, Srqn};
 
 /// Send requests that are being posted together. Dropped, it has posted nothing.
 #[derive(Debug)]
@@ -14,11 +15,15 @@ pub struct SendList<'a> {
     qp: &'a QpShared,
     posting: Posting<'a, Wqe>,
     is_empty: bool,
+    /// SENDs and WRITEs of one piece go in, whatever it is.
+    takes_pieces: bool,
 }
 
 impl<'a> SendList<'a> {
     pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, Wqe>) -> Self {
-        SendList { qp, posting, is_empty: true }
+        let piece = Sge { addr: 0, len: 0, lkey: LKey::new(0) };
+        let takes_pieces = qp.check_piece(&SendOp::Send, &piece).is_ok();
+        SendList { qp, posting, is_empty: true, takes_pieces }
     }
 
     /// Adds a request. One that is refused is not in the list; those before it are.
@@ -46,7 +51,7 @@ impl<'a> SendList<'a> {
     /// The same for a SEND. Where the kind of an operation is known, not even that is copied.
     #[inline(always)]
     pub fn push_send(&mut self, wr_id: u64, piece: Sge, flags: SendFlags) -> Result<(), PostError> {
-        self.qp.check_piece(&SendOp::Send, &piece)?;
+        self.check_plain(&SendOp::Send, &piece)?;
         self.place()?.fill_send(wr_id, piece, flags);
         Ok(())
     }
@@ -60,9 +65,15 @@ impl<'a> SendList<'a> {
         piece: Sge,
         flags: SendFlags,
     ) -> Result<(), PostError> {
-        self.qp.check_piece(&SendOp::Write(remote), &piece)?;
+        self.check_plain(&SendOp::Write(remote), &piece)?;
         self.place()?.fill_write(wr_id, remote, piece, flags);
         Ok(())
+    }
+
+    /// What a QP takes of SEND it takes of WRITE.
+    #[inline(always)]
+    fn check_plain(&self, op: &SendOp, piece: &Sge) -> Result<(), PostError> {
+        if self.takes_pieces && piece.len <= MAX_MESSAGE { Ok(()) } else { self.qp.check_piece(op, piece) }
     }
 
     #[inline(always)]
