@@ -42,10 +42,8 @@ impl Maker {
     pub fn fill<const N: usize>(&mut self, burst: &mut MbufBurst<N>) {
         let frame_bytes = HEADERS + self.payload + SUM;
         while !burst.is_full() {
-            let Some(mut mbuf) = self.reserve.take(frame_bytes) else { return };
-            if let Some(frame) = mbuf.append(frame_bytes) {
-                self.write(frame);
-            }
+            let Some(mut mbuf) = self.reserve.take_whole(frame_bytes) else { return };
+            self.write(mbuf.data_mut());
             if burst.push(mbuf).is_err() {
                 return;
             }

@@ -492,6 +492,11 @@ impl<M: Memory> Engine<M> {
         &self.memory
     }
 
+    /// The same, to be told that no copy is under way.
+    pub fn memory_mut(&mut self) -> &mut M {
+        &mut self.memory
+    }
+
     #[inline]
     fn find(&self, qpn: Qpn) -> Option<&Qp> {
         self.qps[self.slot_of(qpn)? as usize].as_deref()

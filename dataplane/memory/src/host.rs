@@ -84,7 +84,7 @@ impl HostMemory {
     /// Says that no copy of this reader is under way. Call it between bursts: what was withdrawn meanwhile can then be
     /// freed. Costs a load when nothing was.
     #[inline]
-    pub fn quiesce(&self) {
+    pub fn quiesce(&mut self) {
         // Acquire: later copies see every region closed that was withdrawn up to this epoch.
         let epoch = self.table.epoch.load(Ordering::Acquire);
         if self.reader.seen.load(Ordering::Relaxed) != epoch {
@@ -113,13 +113,10 @@ impl HostMemory {
         area.sum(span.offset(), span.len() as usize, crc).map_err(gone)
     }
 
-    /// Copies out a whole span behind a lead; the CRC-32 after its bytes, which are those that were copied.
-    #[inline(always)]
-    pub fn read_led(&self, src: Span, dst: &mut [u8], lead: Lead) -> Result<u32, RegionGone> {
-        debug_assert_eq!(src.len() as usize, dst.len());
-        let len = dst.len().min(src.len() as usize);
-        let area = self.area(src.region()).ok_or(RegionGone)?;
-        area.read_led(src.offset(), &mut dst[..len], lead).map_err(gone)
+    /// A region, for several copies from it.
+    #[inline]
+    pub fn region(&self, id: RegionId) -> Result<Region<'_>, RegionGone> {
+        Ok(Region { id, area: self.area(id).ok_or(RegionGone)? })
     }
 
     /// Holds the payload of the packet at hand for [`Memory::write_held`], until [`let_go`](Self::let_go): `len` bytes from
@@ -151,10 +148,36 @@ impl HostMemory {
         let (start, len) = (slot.start.load(Ordering::Relaxed), slot.len.load(Ordering::Relaxed));
         // SAFETY: the region was registered when `live` was read. Whoever registered it keeps its memory until the table
         // lets go of it, and the table does so only after this reader has called `quiesce` (or is dropped) after the
-        // withdrawal. It cannot before this area is gone: areas never leave a method of this type, no method calls
-        // `quiesce` while it holds one, and `not_sync` keeps other threads out. `start` and `len` belong to the region,
-        // for the same reason: they change only after it was let go.
+        // withdrawal. It cannot before this area is gone: that borrows the reader, which `quiesce` needs for itself alone. `start` and `len`
+        // belong to the region, for the same reason: they change only after it was let go.
         Some(unsafe { Area::new(start, len) })
+    }
+}
+
+/// A region as its reader found it: where it lies needs not be looked up again until the reader quiesces.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    id: RegionId,
+    area: Area<'a>,
+}
+
+impl Region<'_> {
+    /// Which one it is.
+    #[inline]
+    pub fn id(&self) -> RegionId {
+        self.id
+    }
+
+    /// Copies out a whole span behind a lead; the CRC-32 after its bytes, which are those that were copied. A span of another region is
+    /// [`RegionGone`].
+    #[inline(always)]
+    pub fn read_led(&self, src: Span, dst: &mut [u8], lead: Lead) -> Result<u32, RegionGone> {
+        debug_assert_eq!(src.len() as usize, dst.len());
+        if src.region() != self.id {
+            return Err(RegionGone);
+        }
+        let len = dst.len().min(src.len() as usize);
+        self.area.read_led(src.offset(), &mut dst[..len], lead).map_err(gone)
     }
 }
 

@@ -44,7 +44,7 @@ impl Lender {
     /// # Safety
     /// Whatever was lent is not read any more.
     #[inline]
-    pub unsafe fn settle(&self) {
+    pub unsafe fn settle(&mut self) {
         self.lent.set(false);
         self.memory.quiesce();
     }

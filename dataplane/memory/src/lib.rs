@@ -35,7 +35,7 @@ mod summed;
 
 pub use area::OutOfRange;
 pub use buffer::{Buffer, BufferError};
-pub use host::HostMemory;
+pub use host::{HostMemory, Region};
 pub use lender::Lender;
 pub use regions::{PartError, Regions, TableFull};
 pub use summed::copy_lent;

@@ -35,7 +35,7 @@ impl Drop for Guarded {
 fn copies_stay_off_guard_pages() {
     let guarded = Guarded::new();
     let regions = Regions::new(4);
-    let reader = regions.reader();
+    let mut reader = regions.reader();
     for len in (0..=1100).chain([PAGE - 1, PAGE, PAGE + 1, 2 * PAGE]) {
         for start in [guarded.0, guarded.0.wrapping_add(2 * PAGE - len)] {
             // SAFETY: `len` bytes from `start` lie in the usable pages, which outlive the table and have no references.

@@ -103,7 +103,7 @@ fn memory_without_a_file_refuses_and_so_do_ranges_outside() {
 #[test]
 fn a_slot_forgets_the_file_of_its_last_region() {
     let regions = Regions::new(1);
-    let memory = regions.reader();
+    let mut memory = regions.reader();
     let durable = regions.register(Arc::new(Buffer::of_file(&file(), PAGE).unwrap())).unwrap();
     regions.invalidate(durable);
     memory.quiesce();

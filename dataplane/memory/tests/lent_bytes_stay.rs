@@ -14,8 +14,8 @@ fn region(regions: &Regions) -> (Arc<Buffer>, RegionId) {
 #[test]
 fn a_withdrawn_region_stays_until_the_lender_settles() {
     let regions = Regions::new(4);
-    let reader = regions.reader();
-    let lender = Lender::new(&reader);
+    let mut reader = regions.reader();
+    let mut lender = Lender::new(&reader);
     let (_, region) = region(&regions);
     let start = lender.lend(Span::new(region, 100, 4)).unwrap();
     assert!(!lender.is_awaited());

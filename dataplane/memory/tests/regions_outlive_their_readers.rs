@@ -16,8 +16,8 @@ fn span(region: RegionId, offset: u64, len: u32) -> Span {
 #[test]
 fn a_withdrawn_region_is_gone_at_once_and_freed_after_the_burst() {
     let regions = Regions::new(4);
-    let reader = regions.reader();
-    let other = reader.clone();
+    let mut reader = regions.reader();
+    let mut other = reader.clone();
     let memory = buffer(64);
     let region = regions.register(Arc::clone(&memory)).unwrap();
     assert!(!regions.is_released(region));
@@ -58,7 +58,7 @@ fn a_reader_that_leaves_holds_nothing_up() {
 fn a_reader_that_comes_later_holds_nothing_up() {
     let regions = Regions::new(2);
     let region = regions.register(buffer(8)).unwrap();
-    let early = regions.reader();
+    let mut early = regions.reader();
     regions.invalidate(region);
     let late = regions.reader();
     assert_eq!(late.read(span(region, 0, 1), &mut [0]), Err(RegionGone));
@@ -69,7 +69,7 @@ fn a_reader_that_comes_later_holds_nothing_up() {
 #[test]
 fn a_slot_is_used_again_under_another_number() {
     let regions = Regions::new(1);
-    let reader = regions.reader();
+    let mut reader = regions.reader();
     let first = regions.register(buffer(8)).unwrap();
     assert_eq!(regions.register(buffer(8)), Err(TableFull(1)));
     regions.invalidate(first);
@@ -157,7 +157,7 @@ fn readers_never_meet_freed_memory() {
     let end = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..2)
         .map(|_| {
-            let (reader, current, end) = (regions.reader(), Arc::clone(&current), Arc::clone(&end));
+            let (mut reader, current, end) = (regions.reader(), Arc::clone(&current), Arc::clone(&end));
             std::thread::spawn(move || {
                 let (mut found, mut gone) = (0u64, 0u64);
                 while !end.load(Ordering::Acquire) {

@@ -359,12 +359,6 @@ impl Field {
     }
 }
 
-/// What an IPv4 identification changes in the CRC of headers in which it is zero.
-#[inline]
-pub(crate) fn ipv4_id_change(id: u16) -> u32 {
-    IPV4_ID.of(id)
-}
-
 static IPV4_LEN: Field = Field::at(2, Ipv4Header::LEN + UdpHeader::LEN);
 static IPV4_ID: Field = Field::at(4, Ipv4Header::LEN + UdpHeader::LEN);
 static IPV6_LEN: Field = Field::at(4, Ipv6Header::LEN + UdpHeader::LEN);

@@ -84,7 +84,7 @@ impl Lane {
     /// No copy is under way: withdrawn memory may go.
     #[inline]
     pub fn quiesce(&mut self) {
-        self.engine.memory().quiesce();
+        self.engine.memory_mut().quiesce();
         self.outgoing.memory.quiesce();
         if let Some(lending) = &mut self.outgoing.lending {
             lending.quiesce();

@@ -89,6 +89,12 @@ impl Lending {
         self.in_one
     }
 
+    /// A buffer for a packet that is all in one, with its own bytes to be written; `None` when the pool has none for so many.
+    #[inline]
+    pub fn whole(&mut self, own: usize) -> Option<Mbuf> {
+        self.fresh.take_whole(own)
+    }
+
     /// An empty buffer for such a packet, of which so many bytes go into it; `None` when the pool has none.
     #[inline]
     pub fn buffer(&mut self, own: usize) -> Option<Mbuf> {
@@ -336,7 +342,7 @@ impl Account {
     }
 
     /// Whether it is not awaited any more.
-    fn try_settle(&self) -> bool {
+    fn try_settle(&mut self) -> bool {
         if self.is_home() {
             // SAFETY: as many pieces came back as were ever lent.
             unsafe { self.lender.settle() };

@@ -25,38 +25,70 @@ impl BurstSink<'_> {
         if !to_wire || frame > SEALED_LATER {
             return run.emit_each(followers, self);
         }
+        // The worker's setup and its check of path MTUs see to buffers that are large enough.
+        if frame > self.outgoing.fresh.room() {
+            return Err(SinkError::RegionGone);
+        }
         // Payloads without pad are summed while they are copied.
-        let at_once = len > 0 && padded == len;
+        if len > 0 && padded == len {
+            return self.write_summed_run(run, frame, followers);
+        }
         // Composed for the first of them: often there is none.
         let mut headers = None;
         for _ in 0..self.outgoing.burst.room() {
             let Some(follower) = followers.next() else { break };
-            let Some(mut mbuf) = self.fresh_buffer(frame) else { return Err(SinkError::Full) };
-            let Outgoing { ip_id, memory, .. } = &mut *self.outgoing;
-            *ip_id = ip_id.wrapping_add(1);
-            // The worker's setup and its check of path MTUs see to buffers that are large enough.
-            let out = mbuf.append_roomy(frame, MAX_HEADERS_LEN).ok_or(SinkError::RegionGone)?;
+            let Some(mut mbuf) = self.outgoing.fresh.take_whole(frame) else { return self.no_buffer() };
+            let headers = headers.get_or_insert_with(|| run_of(run, &mut self.outgoing.ip_id));
+            let out = mbuf.roomy_mut(frame.max(MAX_HEADERS_LEN));
             let room = out.first_chunk_mut().ok_or(SinkError::RegionGone)?;
-            let headers =
-                headers.get_or_insert_with(|| HeaderRun::new(run.template, &run.bth, run.reth, len));
-            let last = (follower.ack_req, follower.psn);
-            if at_once {
-                let lead = headers.write_leading(*ip_id, last, follower.va, room);
-                let rest = &mut out[headers.len()..frame];
-                let (payload, seal) = rest.split_at_mut(len);
-                let icrc = memory.read_led(follower.span, payload, lead)?;
-                seal.copy_from_slice(&Icrc::after(icrc).to_wire());
-                self.outgoing.push(mbuf);
-                continue;
-            }
-            let icrc = headers.write(*ip_id, last, follower.va, room);
+            headers.write((follower.ack_req, follower.psn), follower.va, room);
             let payload = &mut out[headers.len()..headers.len() + padded];
             if len > 0 {
-                place_piece(follower.span, memory, payload)?;
+                place_piece(follower.span, &self.outgoing.memory, payload)?;
             }
-            self.outgoing.push_unsealed(mbuf, headers.bth_offset(), icrc);
+            self.outgoing.push_unsealed(mbuf, headers.bth_offset(), headers.icrc());
         }
         Ok(())
+    }
+
+    /// Frames of so many bytes, which are summed in the pass that copies their payloads.
+    #[inline(always)]
+    fn write_summed_run(
+        &mut self,
+        run: &TxRun<'_>,
+        frame: usize,
+        followers: &mut impl Followers,
+    ) -> Result<(), SinkError> {
+        let Outgoing { fresh, burst, bytes, memory, ip_id, .. } = &mut *self.outgoing;
+        // Headers are composed, and the region is found, for the first of them: often there is none.
+        let mut first = None;
+        for _ in 0..burst.room() {
+            let Some(follower) = followers.next() else { break };
+            let Some(mut mbuf) = fresh.take_whole(frame) else { return self.no_buffer() };
+            let (headers, region) = match &mut first {
+                Some(found) => found,
+                None => first.insert((run_of(run, ip_id), memory.region(follower.span.region())?)),
+            };
+            if region.id() != follower.span.region() {
+                *region = memory.region(follower.span.region())?;
+            }
+            let out = mbuf.roomy_mut(frame.max(MAX_HEADERS_LEN));
+            let room = out.first_chunk_mut().ok_or(SinkError::RegionGone)?;
+            let lead = headers.write_leading((follower.ack_req, follower.psn), follower.va, room);
+            let (payload, seal) = out[headers.len()..frame].split_at_mut(run.len as usize);
+            let icrc = region.read_led(follower.span, payload, lead)?;
+            seal.copy_from_slice(&Icrc::after(icrc).to_wire());
+            *bytes += frame;
+            let _ = burst.push(mbuf);
+        }
+        Ok(())
+    }
+
+    /// The pool has none: what it is for is offered again at the next poll.
+    #[cold]
+    fn no_buffer(&mut self) -> Result<(), SinkError> {
+        self.traffic.no_buffer += 1;
+        Err(SinkError::Full)
     }
 
     /// The same around payloads that stay where they are, where one buffer is all of a frame.
@@ -66,8 +98,7 @@ impl BurstSink<'_> {
         let mut headers = None;
         for _ in 0..self.outgoing.burst.room() {
             let Some(follower) = followers.next() else { break };
-            let headers = headers
-                .get_or_insert_with(|| HeaderRun::new(run.template, &run.bth, run.reth, run.len as usize));
+            let headers = headers.get_or_insert_with(|| run_of(run, &mut self.outgoing.ip_id));
             if !self.lend_follower(headers, pad, &follower)? {
                 // A copy, if there is a buffer for that.
                 run.emit_one(&follower, self)?;
@@ -84,17 +115,17 @@ impl BurstSink<'_> {
         pad: usize,
         follower: &Follower,
     ) -> Result<bool, RegionGone> {
-        let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
+        let Outgoing { lending, memory, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(false) };
         let begin = headers.len();
-        let Some(mut mbuf) = lending.buffer(begin + pad + ICRC_LEN) else { return Ok(false) };
-        *ip_id = ip_id.wrapping_add(1);
-        let out = mbuf.append_roomy(begin + pad + ICRC_LEN, MAX_HEADERS_LEN).ok_or(RegionGone)?;
+        let own = begin + pad + ICRC_LEN;
+        let Some(mut mbuf) = lending.whole(own) else { return Ok(false) };
+        let out = mbuf.roomy_mut(own.max(MAX_HEADERS_LEN));
         let last = (follower.ack_req, follower.psn);
         let room = out.first_chunk_mut().ok_or(RegionGone)?;
-        let icrc = headers.write_summed(*ip_id, last, follower.va, room);
+        let icrc = headers.write_summed(last, follower.va, room);
         let mut icrc = Icrc::after(memory.sum(follower.span, icrc.value())?);
-        let (zeros, seal) = out[begin..begin + pad + ICRC_LEN].split_at_mut(pad);
+        let (zeros, seal) = out[begin..own].split_at_mut(pad);
         if pad > 0 {
             zeros.fill(0);
             icrc.update(zeros);
@@ -104,4 +135,11 @@ impl BurstSink<'_> {
         self.outgoing.push(frame);
         Ok(true)
     }
+}
+
+/// The headers of a run, which has an identification of its own.
+#[inline(always)]
+fn run_of(run: &TxRun<'_>, ip_id: &mut u16) -> HeaderRun {
+    *ip_id = ip_id.wrapping_add(1);
+    HeaderRun::new(run.template, &run.bth, run.reth, *ip_id, run.len as usize)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Outgoing {
     pub memory: HostMemory,
     /// How long payloads leave without being copied, where they can.
     pub lending: Option<Lending>,
-    /// IPv4 identification. Nobody reassembles, but it tells captures apart.
+    /// IPv4 identification of the last frame or run. Nobody reassembles, but it tells captures apart.
     pub ip_id: u16,
 }
 

@@ -41,6 +41,7 @@
 enum {
 	SHIM_MBUF_BUF_ADDR = offsetof(struct rte_mbuf, buf_addr),
 	SHIM_MBUF_DATA_OFF = offsetof(struct rte_mbuf, data_off),
+	SHIM_MBUF_REFCNT = offsetof(struct rte_mbuf, refcnt),
 	SHIM_MBUF_NB_SEGS = offsetof(struct rte_mbuf, nb_segs),
 	SHIM_MBUF_PORT = offsetof(struct rte_mbuf, port),
 	SHIM_MBUF_OL_FLAGS = offsetof(struct rte_mbuf, ol_flags),

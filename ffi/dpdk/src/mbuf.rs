@@ -61,7 +61,7 @@ impl Segment {
     pub(crate) fn set<T: Copy>(self, offset: u32, value: T) {
         // SAFETY: as in `get`.
         let field = unsafe { self.0.as_ptr().cast::<u8>().add(offset as usize) };
-        // SAFETY: as in `get`; callers that write hold the `Mbuf` by `&mut`.
+        // SAFETY: as in `get`, or of fields side by side `T` is as they lie; callers that write hold the `Mbuf` by `&mut`.
         unsafe { field.cast::<T>().write(value) };
     }
 
@@ -129,15 +129,46 @@ impl Segment {
     }
 }
 
+/// Fields that lie side by side are written at once where a buffer is made ready: its data's place, with the reference count and the
+/// number of segments as the pool keeps them, and no port.
+#[inline(always)]
+fn beginning(data_off: u16) -> [u16; 4] {
+    const {
+        use dpdk_sys::{SHIM_MBUF_DATA_OFF, SHIM_MBUF_NB_SEGS, SHIM_MBUF_PORT, SHIM_MBUF_REFCNT};
+        assert!(SHIM_MBUF_REFCNT == SHIM_MBUF_DATA_OFF + 2 && SHIM_MBUF_NB_SEGS == SHIM_MBUF_DATA_OFF + 4);
+        assert!(SHIM_MBUF_PORT == SHIM_MBUF_DATA_OFF + 6);
+    }
+    [data_off, 1, 1, dpdk_sys::SHIM_MBUF_PORT_INVALID]
+}
+
+/// The same for the lengths of a packet and its one segment, and the tag that it has not.
+#[inline(always)]
+fn lengths(len: u16) -> Lengths {
+    const {
+        use dpdk_sys::{SHIM_MBUF_DATA_LEN, SHIM_MBUF_PKT_LEN, SHIM_MBUF_VLAN_TCI};
+        assert!(SHIM_MBUF_DATA_LEN == SHIM_MBUF_PKT_LEN + 4 && SHIM_MBUF_VLAN_TCI == SHIM_MBUF_PKT_LEN + 6);
+    }
+    Lengths { pkt_len: len.into(), data_len: len, vlan_tci: 0 }
+}
+
+/// As in `struct rte_mbuf`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Lengths {
+    pkt_len: u32,
+    data_len: u16,
+    vlan_tci: u16,
+}
+
 /// Bytes of a cache line.
 const CACHE_LINE: usize = 64;
 /// Most lines of one frame to ask for: as many are on their way at once as a core can wait for, or a few more.
 const MOST_LINES: usize = 16;
 
-/// Lines to ask for of a frame that has `len` bytes from `start` on: none that it does not lie in, which would come from another core in vain.
+/// Lines to ask for of a frame that has `len` bytes from the address `start` on: none that it does not lie in, which would come from another core in vain.
 #[inline(always)]
-fn lines_of(start: *const u8, len: usize) -> usize {
-    (start.addr() % CACHE_LINE + len).div_ceil(CACHE_LINE).min(MOST_LINES)
+fn lines_of(start: usize, len: usize) -> usize {
+    (start % CACHE_LINE + len).div_ceil(CACHE_LINE).min(MOST_LINES)
 }
 
 #[inline(always)]
@@ -177,23 +208,21 @@ impl Mbuf {
         Mbuf(raw)
     }
 
-    /// Makes an empty packet of a buffer as its pool keeps it. The description's second line, which another core may have, is not
+    /// Makes a packet of `len` bytes, which hold whatever was there, of a buffer as its pool keeps it. The description's second line, which another core may have, is not
     /// touched: of what is there, `next` is empty in the pool (DPDK, `rte_mbuf_raw_alloc`), and drivers look at the rest only if
     /// `ol_flags` says so.
     ///
     /// # Safety
-    /// `raw` was taken from a packet pool, raw, and nobody has touched it since or owns it. `offset`, where its data begins, is at most
-    /// [`HEADROOM`].
+    /// `raw` was taken from a packet pool, raw, and nobody has touched it since or owns it. `offset`, where its data begins, and `len`
+    /// together are no more than its buffer has.
     #[inline(always)]
-    pub(crate) unsafe fn from_pool(raw: NonNull<rte_mbuf>, offset: u16) -> Mbuf {
+    pub(crate) unsafe fn from_pool(raw: NonNull<rte_mbuf>, offset: u16, len: u16) -> Mbuf {
         let segment = Segment(raw);
-        segment.set(dpdk_sys::SHIM_MBUF_DATA_OFF, offset);
-        segment.set(dpdk_sys::SHIM_MBUF_PORT, dpdk_sys::SHIM_MBUF_PORT_INVALID);
-        segment.set(dpdk_sys::SHIM_MBUF_OL_FLAGS, 0u64);
-        segment.set(dpdk_sys::SHIM_MBUF_PKT_LEN, 0u32);
-        segment.set(dpdk_sys::SHIM_MBUF_DATA_LEN, 0u16);
-        segment.set(dpdk_sys::SHIM_MBUF_VLAN_TCI, 0u16);
         debug_assert!(segment.next().is_none() && segment.get::<u16>(dpdk_sys::SHIM_MBUF_NB_SEGS) == 1);
+        debug_assert!(offset.checked_add(len).is_some_and(|end| end <= segment.buf_len()));
+        segment.set(dpdk_sys::SHIM_MBUF_DATA_OFF, beginning(offset));
+        segment.set(dpdk_sys::SHIM_MBUF_OL_FLAGS, 0u64);
+        segment.set(dpdk_sys::SHIM_MBUF_PKT_LEN, lengths(len));
         Mbuf(raw)
     }
 
@@ -204,10 +233,10 @@ impl Mbuf {
     pub(crate) fn prefetch_empty(raw: *mut rte_mbuf, offset: u16, len: usize) {
         let description = raw.cast::<u8>();
         own_line(description);
-        // Where our pools' buffers begin; nothing needs to be read to know that.
-        let room = description.wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset));
+        // Where our pools' buffers begin, counted from the beginning of a line; nothing needs to be read to know that.
+        let room = dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset);
         for line in 0..lines_of(room, len) {
-            own_line(room.wrapping_add(line * CACHE_LINE));
+            own_line(description.wrapping_add(room + line * CACHE_LINE));
         }
     }
 
@@ -252,7 +281,7 @@ impl Mbuf {
     pub fn prefetch_data(&self) {
         let head = self.head();
         let start = head.data_start();
-        prefetch_lines(start, lines_of(start, usize::from(head.data_len())));
+        prefetch_lines(start, lines_of(start.addr(), usize::from(head.data_len())));
     }
 
     /// The bytes of the first segment, to be changed.
@@ -261,6 +290,16 @@ impl Mbuf {
         let head = self.head();
         // SAFETY: as in `Segment::bytes`; the slice borrows `self` exclusively.
         unsafe { std::slice::from_raw_parts_mut(head.data_start(), usize::from(head.data_len())) }
+    }
+
+    /// The bytes of the first segment and those free behind them, up to `room` together: who writes a little more than the packet has need
+    /// not count to the byte.
+    #[inline(always)]
+    pub fn roomy_mut(&mut self, room: usize) -> &mut [u8] {
+        let head = self.head();
+        let room = room.min(usize::from(head.buf_len() - head.data_off()));
+        // SAFETY: so many bytes from the data on lie in the buffer, are initialised (see the module), and are borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(head.data_start(), room) }
     }
 
     /// The bytes of every segment in order.

@@ -30,6 +30,8 @@ pub struct Reserve {
     filled: u32,
     /// Where the data of a buffer is to begin.
     offset: u16,
+    /// How long it can be.
+    room: u16,
 }
 
 // SAFETY: the buffers belong to the reserve alone and to no thread; pools accept them from any.
@@ -48,7 +50,15 @@ impl Reserve {
     /// more than any pool's buffers lack.
     pub fn beginning_at(pool: Arc<Mempool>, offset: u16) -> Reserve {
         const { assert!(AHEAD as usize <= BULK, "a bulk fits beside what is left") };
-        Reserve { pool, places: [ptr::null_mut(); PLACES], taken: 0, filled: 0, offset: offset.min(HEADROOM) }
+        let offset = offset.min(HEADROOM);
+        let room = pool.data_room() + (HEADROOM - offset);
+        Reserve { pool, places: [ptr::null_mut(); PLACES], taken: 0, filled: 0, offset, room }
+    }
+
+    /// The longest packet that a buffer holds.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.room.into()
     }
 
     /// The pool.
@@ -60,12 +70,25 @@ impl Reserve {
     /// buffers after it are taken to be as long, so that as many lines are asked for.
     #[inline]
     pub fn take(&mut self, len: usize) -> Option<Mbuf> {
+        self.ready(len, 0)
+    }
+
+    /// A packet of `len` bytes, which hold whatever was in the buffer; `None` also where that is more than its [`room`](Self::room).
+    #[inline(always)]
+    pub fn take_whole(&mut self, len: usize) -> Option<Mbuf> {
+        if len > self.room() { None } else { self.ready(len, len as u16) }
+    }
+
+    /// A packet of `filled` bytes, which a buffer has room for.
+    #[inline(always)]
+    fn ready(&mut self, len: usize, filled: u16) -> Option<Mbuf> {
         if self.left() <= AHEAD {
             self.fill();
             if self.left() == 0 {
                 // Bulk is all or nothing; the pool's last buffers come one by one.
                 let mut last = self.pool.alloc()?;
-                return last.begin_at(self.offset).then_some(last);
+                let is_ready = last.begin_at(self.offset) && last.append(filled.into()).is_some();
+                return is_ready.then_some(last);
             }
         }
         let raw = self.place(self.taken);
@@ -73,8 +96,8 @@ impl Reserve {
         if self.left() > AHEAD {
             Mbuf::prefetch_empty(self.place(self.taken.wrapping_add(AHEAD)), self.offset, len);
         }
-        // SAFETY: the buffer came from a packet pool, has no other owner, and nobody has touched it since.
-        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_pool(raw, self.offset) })
+        // SAFETY: the buffer came from a packet pool, has no other owner, and nobody has touched it since; so much is in it.
+        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_pool(raw, self.offset, filled) })
     }
 
     #[inline]

@@ -76,6 +76,22 @@ fn a_reserve_gives_all_and_takes_none_along(pool: &std::sync::Arc<Mempool>) {
         }
         assert_eq!((all.len(), pool.in_use()), (63, 63), "the last ones, too");
         drop(all);
+        let mut all = Vec::new();
+        let most = usize::from(pool.data_room()) + usize::from(HEADROOM - offset);
+        assert_eq!(reserve.room(), most);
+        assert!(reserve.take_whole(most + 1).is_none());
+        while let Some(mut mbuf) = reserve.take_whole([0, 60, most][all.len() % 3]) {
+            let len = [0, 60, most][all.len() % 3];
+            assert_eq!((mbuf.headroom(), mbuf.pkt_len(), mbuf.data().len()), (usize::from(offset), len, len));
+            assert_eq!((mbuf.nb_segs(), mbuf.stripped_vlan(), mbuf.tailroom()), (1, None, most - len));
+            let bytes = mbuf.data_mut().as_ptr();
+            let (of_it, all_of_it) = (mbuf.roomy_mut(100).len(), mbuf.roomy_mut(usize::MAX));
+            assert_eq!((of_it, all_of_it.len(), all_of_it.as_ptr()), (100, most, bytes));
+            mbuf.set_stripped_vlan(7);
+            all.push(mbuf);
+        }
+        assert_eq!((all.len(), pool.in_use()), (63, 63), "the last ones, too");
+        drop(all);
         assert!(reserve.take(0).is_some());
         assert!(pool.in_use() > 0);
         drop(reserve);

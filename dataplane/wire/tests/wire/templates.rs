@@ -112,7 +112,7 @@ proptest! {
     /// The headers of a run are those that each of its packets has by itself, and so is the iCRC; nothing is written behind their room.
     #[test]
     fn a_run_has_the_headers_of_its_packets(
-        a in addressing(), is_write: bool, first: u32, len in 0..400usize, each: [(u16, u32, u64, bool); 3], flags: u8,
+        a in addressing(), is_write: bool, first: u32, len in 0..400usize, ip_id: u16, each: [(u32, u64, bool); 3], flags: u8,
     ) {
         let template = HeaderTemplate::new(&a).expect("GIDs of one family");
         let operation = if is_write { Operation::Write } else { Operation::Send };
@@ -120,8 +120,8 @@ proptest! {
         let own = Bth { ack_req: flags & 1 != 0, solicited: flags & 2 != 0, becn: flags & 4 != 0, resv7: flags >> 3,
             pad_count: Bth::pad_for(len), ..Bth::new(opcode, Qpn::new(first), Psn::new(first)) };
         let reth = is_write.then_some(Reth { va: 9, rkey: RKey::new(first), dma_len: len as u32 });
-        let run = HeaderRun::new(&template, &own.to_bytes(), reth, len);
-        for (ip_id, psn, va, ack_req) in each {
+        let run = HeaderRun::new(&template, &own.to_bytes(), reth, ip_id, len);
+        for (psn, va, ack_req) in each {
             let psn = Psn::new(psn & 0xFF_FFFF);
             let bth = Bth { psn, ack_req, ..own };
             prop_assert_eq!(Bth::with_last(own.to_bytes(), ack_req, psn), bth.to_bytes());
@@ -129,16 +129,16 @@ proptest! {
             let mut expected = vec![0; MAX_HEADERS_LEN];
             let headers = write_headers(&template, &bth.to_bytes(), &ext, ip_id, len, &mut expected);
             let mut room = [0xEE; HeaderRun::ROOM];
-            let icrc = run.write(ip_id, (ack_req, psn), va, &mut room);
-            prop_assert_eq!((run.len(), run.bth_offset(), icrc), (headers.len, headers.bth_offset, headers.icrc));
+            run.write((ack_req, psn), va, &mut room);
+            prop_assert_eq!((run.len(), run.bth_offset(), run.icrc()), (headers.len, headers.bth_offset, headers.icrc));
             prop_assert_eq!(hex::encode(&room[..headers.len]), hex::encode(&expected[..headers.len]));
             let mut summed = headers.icrc;
             summed.update(&expected[headers.bth_offset..headers.len]);
             let mut again = [0xEE; HeaderRun::ROOM];
-            prop_assert_eq!(run.write_summed(ip_id, (ack_req, psn), va, &mut again), summed);
+            prop_assert_eq!(run.write_summed((ack_req, psn), va, &mut again), summed);
             prop_assert_eq!(room, again);
             let mut again = [0xEE; HeaderRun::ROOM];
-            let lead = run.write_leading(ip_id, (ack_req, psn), va, &mut again);
+            let lead = run.write_leading((ack_req, psn), va, &mut again);
             prop_assert_eq!((room, lead.state()), (again, summed.value()));
         }
     }
