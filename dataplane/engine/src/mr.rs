@@ -5,6 +5,10 @@
 //! registration and invalidation change is read under a version counter, without a lock. Keys of memory windows
 //! (`mw.rs`) lie in the same table.
 
+mod latest;
+
+pub(crate) use latest::LatestKey;
+
 use crate::access::Access;
 use crate::memory::{Extent, RegionId, Span};
 use crate::mw::{BindError, Binding, Bound, MemoryWindow, MwType};
@@ -330,17 +334,10 @@ enum Entry {
 /// A key's region or window, found in a table: what it grants is asked at each use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
-    index: u32,
     entry: &'a Entry,
 }
 
-impl<'a> Known<'a> {
-    /// Where a key leads, which often is where the one before did.
-    #[inline(always)]
-    pub fn again(before: Option<Known<'a>>, keys: &'a MrTable, key: u32) -> Option<Known<'a>> {
-        before.filter(|known| known.index == key >> 8).or_else(|| keys.known(key))
-    }
-
+impl Known<'_> {
     /// See [`MrTable::local`].
     #[inline(always)]
     pub fn local(self, key: u32, pd: PdId, addr: u64, len: u32, need: Access) -> Result<Span, KeyFault> {
@@ -477,8 +474,8 @@ impl MrTable {
 
     /// What has the index of a key, whether the key is valid or not.
     #[inline(always)]
-    fn known(&self, key: u32) -> Option<Known<'_>> {
-        self.by_index.get(key >> 8).map(|entry| Known { index: key >> 8, entry })
+    pub(crate) fn known(&self, key: u32) -> Option<Known<'_>> {
+        self.by_index.get(key >> 8).map(|entry| Known { entry })
     }
 
     /// All that a key grants, for a FLUSH of a whole region.

@@ -42,6 +42,20 @@ impl Version {
         })
     }
 
+    /// The version now, unless a writer is at work: what is read before it [no longer stands](Self::is) may be a mixture.
+    #[inline(always)]
+    pub fn now(&self) -> Option<u32> {
+        let now = self.0.load(Ordering::Acquire);
+        (now & 1 == 0).then_some(now)
+    }
+
+    /// Whether what was read at a version is what would be read now.
+    #[inline(always)]
+    pub fn is(&self, version: u32) -> bool {
+        fence(Ordering::Acquire);
+        self.0.load(Ordering::Acquire) == version
+    }
+
     /// Runs `change` as the only writer; `None` when other writers were at work all the time. The stores are relaxed ones.
     pub fn exclusively<R>(&self, change: impl FnOnce() -> R) -> Option<R> {
         let before = (0..TRIES).find_map(|_| {
@@ -74,5 +88,15 @@ mod tests {
         assert_eq!(inner, Some((None, None)));
         assert_eq!(version.read(|| 3), Some(3));
         assert_eq!(version.exclusively(|| 4), Some(4));
+    }
+
+    #[test]
+    fn what_was_read_before_a_change_does_not_stand() {
+        let version = Version::default();
+        let before = version.now().expect("nobody writes");
+        assert!(version.is(before));
+        version.exclusively(|| assert!(version.now().is_none() && !version.is(before)));
+        assert!(!version.is(before));
+        assert!(version.is(version.now().expect("nobody writes")));
     }
 }

@@ -67,18 +67,19 @@ impl<T> Taker<T> {
         Some(unsafe { &mut *place.0.get() })
     }
 
-    /// The oldest item that was not taken, which it stays: to be read where it lies, and [passed](Self::pass) when nothing more is
-    /// needed of it.
+    /// The item that comes `ahead` items after the oldest that was not taken, and stays so: to be read where it lies, and
+    /// [passed](Self::pass) when nothing more is needed of it.
     #[inline(always)]
-    pub fn peek(&mut self) -> Option<&T> {
-        if self.taken == self.posted {
+    pub fn peek(&mut self, ahead: u32) -> Option<&T> {
+        if ahead >= self.seen() {
             self.posted = self.look();
-            if self.taken == self.posted {
+            if ahead >= self.seen() {
                 return None;
             }
         }
-        // SAFETY: as for `take`; the item is only read, and the reference ends before the next call on this taker.
-        Some(unsafe { &*place_of(&self.places, self.taken).0.get() })
+        // SAFETY: as for `take`: this place, too, lies between `released` and `posted`. The item is only read, and the reference ends
+        // before the next call on this taker.
+        Some(unsafe { &*place_of(&self.places, self.taken.wrapping_add(ahead)).0.get() })
     }
 
     /// Takes the oldest item that was not taken if it was seen before, and `is_so` says so: as [`take`](Self::take) does, but who posts
@@ -99,14 +100,14 @@ impl<T> Taker<T> {
         Some(unsafe { &mut *place.0.get() })
     }
 
-    /// Takes the item that was [looked at](Self::peek) and releases it at once.
+    /// Takes the oldest `count` items, which were [looked at](Self::peek), and releases them at once.
     ///
     /// # Panics
-    /// When there is none, or others are held, whose places are not to be given back.
+    /// When there are fewer, or others are held, whose places are not to be given back.
     #[inline(always)]
-    pub fn pass(&mut self) {
-        assert!(self.has_seen() && self.held() == 0, "no item can be passed");
-        self.taken = self.taken.wrapping_add(1);
+    pub fn pass(&mut self, count: u32) {
+        assert!(count <= self.seen() && self.held() == 0, "{count} items cannot be passed");
+        self.taken = self.taken.wrapping_add(count);
         self.released = self.taken;
         self.ring.taker.0.taken.store(self.taken, Ordering::Relaxed);
         // Release: as in `release`.
@@ -177,10 +178,10 @@ impl<T> Taker<T> {
         }
     }
 
-    /// Asks for what taking the next item and releasing it needs.
+    /// Asks for what taking the next `count` items and releasing them needs.
     #[inline]
-    pub fn fetch_take(&self) {
-        self.fetch_next(1);
+    pub fn fetch_take(&self, count: u32) {
+        self.fetch_next(count);
         fetch(&self.ring.taker);
         if !self.has_seen() {
             self.fetch_posted();
@@ -191,6 +192,12 @@ impl<T> Taker<T> {
     #[inline]
     pub fn has_seen(&self) -> bool {
         self.taken != self.posted
+    }
+
+    /// How many those are.
+    #[inline(always)]
+    fn seen(&self) -> u32 {
+        self.posted.wrapping_sub(self.taken)
     }
 
     /// Items taken and not released.

@@ -105,35 +105,64 @@ fn no_more_is_released_than_was_taken() {
 #[test]
 fn what_is_looked_at_stays_until_it_is_passed() {
     let (ring, mut taker) = ring(2);
-    assert_eq!(taker.peek(), None);
+    assert_eq!(taker.peek(0), None);
     for round in 0..5 {
         post(&ring, 2 * round);
         post(&ring, 2 * round + 1);
-        assert_eq!((taker.peek().copied(), taker.peek().copied()), (Some(2 * round), Some(2 * round)));
+        assert_eq!((taker.peek(0).copied(), taker.peek(0).copied()), (Some(2 * round), Some(2 * round)));
+        assert_eq!((taker.peek(1).copied(), taker.peek(2)), (Some(2 * round + 1), None));
         assert_eq!((ring.waiting(), ring.outstanding(), taker.held()), (2, 2, 0));
         assert_eq!(post(&ring, 99), None, "its place is not free");
-        taker.pass();
+        taker.pass(1);
         assert_eq!((ring.waiting(), ring.outstanding(), taker.held()), (1, 1, 0));
         assert_eq!(taker.take().copied(), Some(2 * round + 1));
         taker.release(1);
-        assert_eq!(taker.peek(), None);
+        assert_eq!(taker.peek(0), None);
     }
 }
 
 #[test]
-#[should_panic(expected = "no item can be passed")]
+fn several_are_passed_together() {
+    let (ring, mut taker) = ring(4);
+    for round in 0..5 {
+        // The last is posted when the others were looked at.
+        (0..3).for_each(|n| assert!(post(&ring, 4 * round + n).is_some()));
+        assert_eq!((0..3).filter_map(|ahead| taker.peek(ahead).copied()).count(), 3);
+        post(&ring, 4 * round + 3);
+        assert_eq!(taker.peek(3).copied(), Some(4 * round + 3));
+        taker.pass(3);
+        assert_eq!((ring.waiting(), ring.outstanding(), taker.held()), (1, 1, 0));
+        assert_eq!(taker.peek(0).copied(), Some(4 * round + 3));
+        taker.pass(0);
+        taker.pass(1);
+        assert_eq!(taker.peek(0), None);
+    }
+}
+
+#[test]
+#[should_panic(expected = "2 items cannot be passed")]
+fn no_more_are_passed_than_were_seen() {
+    let (ring, mut taker) = ring(4);
+    post(&ring, 1);
+    taker.peek(0);
+    post(&ring, 2);
+    taker.pass(2);
+}
+
+#[test]
+#[should_panic(expected = "items cannot be passed")]
 fn nothing_is_passed_while_something_is_held() {
     let (ring, mut taker) = ring(2);
     post(&ring, 1);
     post(&ring, 2);
     taker.take();
-    taker.pass();
+    taker.pass(1);
 }
 
 #[test]
-#[should_panic(expected = "no item can be passed")]
+#[should_panic(expected = "items cannot be passed")]
 fn nothing_is_passed_where_nothing_is() {
-    ring(2).1.pass();
+    ring(2).1.pass(1);
 }
 
 #[test]
@@ -255,7 +284,7 @@ fn asking_ahead_changes_nothing() {
         post(&ring, round);
         taker.fetch_posted();
         taker.fetch_next(9);
-        taker.fetch_take();
+        taker.fetch_take(3);
         assert_eq!(taker.take().copied(), Some(round));
         taker.fetch_held(taker.released(), 9);
         assert_eq!((ring.waiting(), ring.outstanding(), *taker.get(round as u32)), (0, 1, round));

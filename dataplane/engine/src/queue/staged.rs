@@ -43,6 +43,31 @@ impl Batch {
     }
 }
 
+/// Completions that are added in a row.
+#[derive(Debug)]
+pub(crate) struct Row<'a> {
+    cqes: &'a mut ArrayVec<Cqe, MOST>,
+    waiting: &'a mut usize,
+}
+
+impl Row<'_> {
+    /// How many can be added.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        self.cqes.remaining_capacity()
+    }
+
+    /// Adds one, put together where it lies.
+    ///
+    /// # Panics
+    /// When there is no [`room`](Self::room).
+    #[inline(always)]
+    pub fn add(&mut self, make: impl Fn() -> Cqe) {
+        self.cqes.push(make());
+        *self.waiting += 1;
+    }
+}
+
 impl Staged {
     /// Adds a completion. False when its queue is known to have no room for it.
     // Inlined, and made only here, so that a completion is put together where it lies: a copy of what was written in pieces would wait
@@ -56,6 +81,16 @@ impl Staged {
         batch.cqes.push(make());
         self.waiting += 1;
         true
+    }
+
+    /// What room there is for completions of one queue in a row. `None` when each is to be added by itself, since somebody has to hear of
+    /// a full queue first, or another batch was added to last.
+    #[inline(always)]
+    pub fn row(&mut self, queue: &Arc<CompletionQueue>) -> Option<Row<'_>> {
+        let Staged { batches, latest, waiting, refused, .. } = self;
+        let batch = &mut batches[*latest];
+        let is_usual = batch.is_for(queue) && refused.is_empty();
+        is_usual.then_some(Row { cqes: &mut batch.cqes, waiting })
     }
 
     /// The same where the batch that was added to last is another's, or has no room, or somebody has to hear of a full queue first.
@@ -218,6 +253,35 @@ mod tests {
         assert_eq!(told, (101..100 + MOST as u32).map(Qpn::new).collect::<Vec<_>>());
         assert_eq!((refused, told.len()), (3, MOST - 1), "the others were told when they came");
         assert!(staged.take_refused().is_none());
+    }
+
+    #[test]
+    fn a_row_stands_behind_what_waits_and_has_room_for_as_many_as_fit() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(2, 64);
+        assert!(staged.row(&queues[0]).is_none(), "nothing was added before");
+        for wr_id in 0..10 {
+            assert!(staged.add(&queues[0], || cqe(wr_id), &events));
+        }
+        assert!(staged.row(&queues[1]).is_none(), "that is another's");
+        let mut row = staged.row(&queues[0]).expect("it was added to last");
+        assert_eq!(row.room(), MOST - 10);
+        (10..MOST as u64).for_each(|wr_id| row.add(|| cqe(wr_id)));
+        assert_eq!(row.room(), 0);
+        assert!(queues[0].is_empty(), "the burst goes on");
+        assert!(staged.add(&queues[0], || cqe(MOST as u64), &events));
+        assert_eq!(queues[0].len(), MOST, "what had waited gave room");
+        staged.flush(&events);
+        assert_eq!(polled(&queues[0]), (0..=MOST as u64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn there_is_no_row_where_somebody_has_to_hear_of_a_full_queue() {
+        let (mut staged, events) = (Staged::default(), EventQueue::new(4));
+        let queues = queues(1, 1);
+        (0..MOST as u64).for_each(|wr_id| assert!(staged.add(&queues[0], || cqe(wr_id), &events)));
+        assert!(!staged.add(&queues[0], || cqe(99), &events));
+        assert!(staged.row(&queues[0]).is_none());
     }
 
     #[test]

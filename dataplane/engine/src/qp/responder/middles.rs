@@ -7,7 +7,6 @@
 use super::run::{self, Executed, LAST};
 use crate::access::Access;
 use crate::memory::Memory;
-use crate::mr::Known;
 use crate::packet::Payload;
 use crate::qp::{Ctx, Qp, count_admitted};
 use wire::{Frame, Operation};
@@ -47,7 +46,7 @@ fn writes<M: Memory>(
 ) -> Executed {
     let (mut executed, mut write) = (Executed::default(), qp.resp.write);
     let (user, key) = (qp.key_user(), write.rkey().value());
-    let Some(known) = Known::again(None, ctx.keys, key) else { return executed };
+    let Some(known) = ctx.keys.known(key) else { return executed };
     if !qp.attr.access.contains(Access::REMOTE_WRITE) {
         return executed;
     }

@@ -7,11 +7,12 @@
 use super::{execute, length, sequence};
 use crate::access::Access;
 use crate::counters::Counter;
-use crate::memory::Memory;
-use crate::mr::Known;
+use crate::memory::{Memory, Span};
 use crate::packet::RxPacket;
 use crate::qp::{Ctx, Qp};
+use crate::queue::RecvWqe;
 use crate::status::{Cqe, WcOpcode, WcStatus};
+use crate::wr::Sge;
 use wire::{Opcode, Operation, Position, Service};
 
 pub(super) const SEND_ONLY: Option<Opcode> = Opcode::of(Service::Rc, Operation::Send, Position::Only);
@@ -41,26 +42,24 @@ fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Opt
         && sequence::opcode(&qp.resp, packet).is_ok()
         && length::is_right(packet.frame, qp.attr.path_mtu);
     let bytes = packet.payload.only_slice().filter(|_| is_usual)?;
-    fill(qp, ctx, bytes, &mut None)
-}
-
-/// The same for these bytes. The key that was found last is `known`.
-#[inline(always)]
-pub(super) fn fill<'a, M: Memory>(
-    qp: &mut Qp,
-    ctx: &Ctx<'a, M>,
-    bytes: &[u8],
-    known: &mut Option<Known<'a>>,
-) -> Option<(u64, u32)> {
     let Qp { rq, pd, .. } = qp;
     let own = rq.as_mut()?;
-    let wqe = own.peek()?;
-    let (wr_id, piece, len) = (wqe.wr_id, wqe.piece()?, bytes.len() as u32);
-    let key = piece.lkey.value();
-    let found = Known::again(*known, ctx.keys, key)?;
-    *known = Some(found);
-    let all = found.local(key, *pd, piece.addr, piece.len, Access::LOCAL_WRITE).ok()?;
-    ctx.memory.write(all.slice(0, len)?, bytes).ok()?;
-    own.pass();
-    Some((wr_id, len))
+    let need = Access::LOCAL_WRITE;
+    let span = |piece: &Sge| ctx.keys.local(piece.lkey, *pd, piece.addr, piece.len, need).ok();
+    let filled = fill(own.peek(0)?, ctx, bytes, span)?;
+    own.pass(1);
+    Some(filled)
+}
+
+/// Fills a receive with these bytes. Its memory is `span`, if the key gives that.
+#[inline(always)]
+pub(super) fn fill<M: Memory>(
+    wqe: &RecvWqe,
+    ctx: &Ctx<'_, M>,
+    bytes: &[u8],
+    span: impl FnOnce(&Sge) -> Option<Span>,
+) -> Option<(u64, u32)> {
+    let (piece, len) = (wqe.piece()?, bytes.len() as u32);
+    ctx.memory.write(span(piece)?.slice(0, len)?, bytes).ok()?;
+    Some((wqe.wr_id, len))
 }

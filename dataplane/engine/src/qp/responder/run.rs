@@ -9,9 +9,10 @@ use super::{length, plain};
 use crate::access::Access;
 use crate::counters::Counter;
 use crate::memory::Memory;
-use crate::mr::Known;
-use crate::qp::{Ctx, Qp, QpState, admits_like, count_admitted};
+use crate::mr::LatestKey;
+use crate::qp::{Ctx, Qp, admits_like, count_admitted};
 use crate::status::{Cqe, WcOpcode, WcStatus};
+use crate::wr::Sge;
 use wire::{Bth, Frame, Opcode, OpcodeInfo, Operation, Position, Reth, Service};
 
 /// Bytes of AckReq and the PSN, where what a follower has of its own begins.
@@ -90,16 +91,14 @@ fn writes<'a, M: Memory>(
     if len == 0 || !qp.attr.access.contains(Access::REMOTE_WRITE) {
         return executed;
     }
-    let (user, mut known) = (qp.key_user(), None);
+    let (user, need) = (qp.key_user(), Access::REMOTE_WRITE);
+    let mut latest_key = LatestKey::new(ctx.keys, user.pd, need);
     for (last, rest) in own {
         let Some((reth, payload)) = rest.split_first_chunk() else { break };
         let reth = Reth::from_bytes(reth);
-        let key = reth.rkey.value();
-        // The key is found once. What it grants is asked each time: it may be taken away meanwhile.
-        let Some(found) = Known::again(known, ctx.keys, key) else { break };
-        known = Some(found);
-        let span = found.remote(key, user, reth.va, len, Access::REMOTE_WRITE);
-        let placed = span.is_ok_and(|span| reth.dma_len == len && ctx.memory.write(span, payload).is_ok());
+        let of_region = latest_key.span(reth.rkey.value(), reth.va, len);
+        let span = of_region.or_else(|| ctx.keys.remote(reth.rkey, user, reth.va, len, need).ok());
+        let placed = span.is_some_and(|span| reth.dma_len == len && ctx.memory.write(span, payload).is_ok());
         if !placed {
             break;
         }
@@ -113,7 +112,7 @@ fn writes<'a, M: Memory>(
     executed
 }
 
-/// SENDs, each into the oldest receive.
+/// SENDs, each into the oldest receive, as far as there is room for their completions.
 #[inline(always)]
 fn sends<'a, M: Memory>(
     qp: &mut Qp,
@@ -121,25 +120,23 @@ fn sends<'a, M: Memory>(
     own: impl Iterator<Item = (&'a [u8; LAST], &'a [u8])>,
     solicited: bool,
 ) -> Executed {
-    let (mut executed, mut known) = (Executed::default(), None);
-    if !qp.resp.receive.is_free() {
-        return executed;
-    }
-    let qpn = qp.qpn;
-    for (last, payload) in own {
-        let Some((wr_id, byte_len)) = plain::fill(qp, ctx, payload, &mut known) else { break };
+    let mut executed = Executed::default();
+    let Qp { rq, recv_cq, pd, qpn, resp, .. } = qp;
+    let mut staged = ctx.staged.borrow_mut();
+    let row = staged.row(recv_cq);
+    let (Some(receives), Some(mut row), true) = (rq, row, resp.receive.is_free()) else { return executed };
+    let mut latest_key = LatestKey::new(ctx.keys, *pd, Access::LOCAL_WRITE);
+    let room = row.room();
+    for (last, payload) in own.take(room) {
+        let Some(wqe) = receives.peek(executed.packets) else { break };
+        let span = |piece: &Sge| latest_key.span(piece.lkey.value(), piece.addr, piece.len);
+        let Some((wr_id, byte_len)) = plain::fill(wqe, ctx, payload, span) else { break };
         ctx.memory.publish();
-        qp.push_received(ctx, || Cqe {
-            byte_len,
-            solicited,
-            ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, qpn)
-        });
+        row.add(|| Cqe { byte_len, solicited, ..Cqe::new(wr_id, WcStatus::Success, WcOpcode::Recv, *qpn) });
         executed.add(*last);
-        // A completion that found no room has ended it.
-        if qp.state == QpState::Err {
-            break;
-        }
     }
+    // Nobody sees their completions before that.
+    receives.pass(executed.packets);
     executed
 }
 

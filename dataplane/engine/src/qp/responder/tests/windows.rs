@@ -64,6 +64,31 @@ fn every_operation_goes_through_a_window_that_grants_it() {
     }
 }
 
+/// The last of them leaves the window, and runs into its end.
+#[test]
+fn writes_that_follow_one_another_go_through_a_window() {
+    for mw_type in [MwType::Type1, MwType::Type2] {
+        let together = both_ways("window", |runs| {
+            let mut rig = Rig::new(QpType::Rc);
+            let region = target(&mut rig);
+            let mw = window(&mut rig, &region, mw_type, ME, REMOTE);
+            let write = |n: u32| {
+                let va = region.addr + 64 + u64::from(n) * 16;
+                let to = Reth { va, rkey: RKey::new(mw.key()), dma_len: 16 };
+                rig.packet(Write, Only, FIRST + n, &[n as u8 + 1; 16]).with(to).ack_req()
+            };
+            let packets: Vec<_> = (0..5).map(write).collect();
+            let together = if runs { rig.deliver_runs(&packets) } else { 0 };
+            if !runs {
+                packets.iter().for_each(|packet| rig.deliver_in_burst(packet));
+            }
+            rig.end_burst();
+            (together, seen(&mut rig))
+        });
+        assert_eq!(together, 3);
+    }
+}
+
 #[test]
 fn each_right_of_a_window_stands_for_itself() {
     let rights = [Access::REMOTE_WRITE, Access::REMOTE_READ, Access::REMOTE_ATOMIC, Access::FLUSH_GLOBAL];
