@@ -257,7 +257,7 @@ impl Qp {
     #[inline]
     pub(crate) fn fetch_receive(&self) {
         if let Some(own) = &self.rq {
-            own.fetch_take(1);
+            own.fetch_take();
         }
     }
 
