@@ -6,12 +6,15 @@ use crate::Nanos;
 use crate::counters::{Counters, DropReason};
 use crate::event::EventQueue;
 use crate::limits::{MAX_QPS, WINDOW_MAX};
+use crate::loans::Loans;
 use crate::memory::Memory;
 use crate::mr::{MemoryRegion, MrTable};
 use crate::mw::MemoryWindow;
 use crate::numbers::{NumberMap, Slot};
 use crate::packet::{PacketSink, RxPacket};
-use crate::qp::{Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, SrqTable, admit};
+use crate::qp::{
+    Ctx, ModifyError, Poll, Qp, QpAttr, QpAttrMask, QpInit, QpState, QpType, SrqTable, admit, on_returned,
+};
 use crate::queue::{RecvQueue, Staged};
 use crate::sched::Scheduler;
 use crate::timer::TimerWheel;
@@ -72,6 +75,7 @@ pub struct Engine<M> {
     max_window: u32,
     sched: Scheduler,
     timers: TimerWheel,
+    loans: Loans,
     /// Completions of the input, or of the burst.
     staged: RefCell<Staged>,
     /// Packets that reached no QP, and what destroyed QPs had counted.
@@ -93,6 +97,7 @@ impl<M: Memory> Engine<M> {
             max_window: config.max_window,
             sched: Scheduler::new(0),
             timers: TimerWheel::new(0),
+            loans: Loans::default(),
             staged: RefCell::default(),
             counters: Counters::default(),
         }
@@ -133,15 +138,21 @@ impl<M: Memory> Engine<M> {
     /// Creates a QP in RESET.
     pub fn create_qp(&mut self, init: QpInit) -> Result<(), AddQpError> {
         let qpn = init.shared.qpn();
+        if init.shared.qp_type() == QpType::Uc {
+            self.loans.prepare();
+        }
         let qp = Qp::new(init, self.max_window).ok_or(AddQpError::Exists(qpn))?;
         self.place(Box::new(qp)).map(|_| ()).map_err(|(_, why)| why)
     }
 
     /// Takes over a QP that another engine [detached](Self::detach_qp); gives it back when there is no place. Doorbells
-    /// that rang at the old home meanwhile need not be repeated: this answers them.
+    /// that rang at the old home meanwhile need not be repeated: this answers them. Nobody tells here of what it has lent there.
     pub fn attach_qp(&mut self, now: Nanos, qp: Box<Qp>) -> Result<(), (Box<Qp>, AddQpError)> {
         let slot = self.place(qp)?;
-        self.with_qp(now, slot, |qp, ctx| qp.on_doorbell(ctx));
+        self.with_qp(now, slot, |qp, ctx| {
+            on_returned(qp, ctx, qp.req.sent_end);
+            qp.on_doorbell(ctx);
+        });
         Ok(())
     }
 
@@ -176,6 +187,7 @@ impl<M: Memory> Engine<M> {
         let slot = self.by_qpn.remove(qpn.value())?.number();
         self.sched.remove(slot);
         self.timers.disarm(slot);
+        self.loans.forget(qpn);
         self.free.push(slot);
         // Where it goes, it may complete more. And nobody else may have its queue.
         self.staged.get_mut().let_go(&self.events);
@@ -209,8 +221,13 @@ impl<M: Memory> Engine<M> {
         let slot = self.slot_of(qpn).ok_or(ModifyError::UnknownQp(qpn))?;
         let state = self.with_qp(now, slot, |qp, ctx| {
             let result = qp.modify(ctx, attr, mask);
-            result.map(|()| qp.state)
+            (result.map(|()| qp.state), qp.req.outstanding())
         });
+        let (state, outstanding) = state.unzip();
+        if outstanding == Some(0) {
+            // PSNs may begin anew.
+            self.loans.forget(qpn);
+        }
         state.unwrap_or(Err(ModifyError::UnknownQp(qpn)))
     }
 
@@ -415,15 +432,23 @@ impl<M: Memory> Engine<M> {
                 self.fetch_turn(TURNS_AHEAD);
                 self.fetch_posted(TURNS_AHEAD / 2);
             }
-            let Engine { memory, keys, srqs, events, staged, qps, .. } = self;
+            let Engine { memory, keys, srqs, events, staged, qps, loans, .. } = self;
             let Some(qp) = qps[slot as usize].as_deref_mut() else {
                 self.sched.leave();
                 continue;
             };
+            let may_lend = qp.qp_type == QpType::Uc;
+            if may_lend && loans.is_full() {
+                return true;
+            }
+            let sent_before = qp.req.sent_end;
             let ctx = Ctx { now, memory, keys, srqs, events, staged };
             let mut turn = self.sched.begin_turn(slot);
             let came_to = qp.poll_transmit(&ctx, sink, &mut turn);
             self.sched.end_turn(slot, turn);
+            if may_lend && qp.req.outstanding() > 0 && qp.req.sent_end != sent_before {
+                loans.note(qp.req.loan, qp.qpn, qp.req.sent_end);
+            }
             let deadline = qp.deadline();
             if let Some(deadline) = deadline {
                 self.timers.arm(slot, deadline);
@@ -455,6 +480,17 @@ impl<M: Memory> Engine<M> {
         if let Some(qp) = self.sched.later(ahead).and_then(|slot| self.qps[slot as usize].as_deref()) {
             qp.req.flight.fetch_waiting();
         }
+    }
+
+    /// The loan of this number has come back, and all before it: what was lent of UC is read no more
+    /// ([`PacketSink::take_loan`](crate::PacketSink::take_loan)).
+    pub fn on_returned(&mut self, now: Nanos, loan: u64) {
+        while let Some((qpn, end)) = self.loans.take(loan) {
+            if let Some(slot) = self.slot_of(qpn) {
+                self.staging(now, slot, |qp, ctx| on_returned(qp, ctx, end));
+            }
+        }
+        self.end_burst(now);
     }
 
     /// Fires every timer that is due.

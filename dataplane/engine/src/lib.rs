@@ -23,6 +23,7 @@ pub mod engine;
 pub mod event;
 pub mod fault;
 pub mod limits;
+mod loans;
 pub mod memory;
 pub mod mr;
 pub mod mw;

@@ -313,4 +313,11 @@ pub trait PacketSink {
     fn emit_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
         run.emit_each(followers, self)
     }
+
+    /// UC: the loan that packets are of which were taken since the last question, if their payloads are read where they are after that. Their
+    /// requests are complete when it [has come back](crate::Engine::on_returned). Later loans have higher numbers, and come back later.
+    #[inline]
+    fn take_loan(&mut self) -> Option<u64> {
+        None
+    }
 }

@@ -7,18 +7,20 @@
 mod held;
 mod memory;
 mod shared;
+mod sink;
 
 pub use memory::HeapMemory;
 pub use shared::{DOMAIN, SRQN, receive, srq, xrc_srq};
+pub use sink::{Lends, ListSink, Withdraws};
 
 use crate::access::Access;
 use crate::counters::{Counter, DropReason};
 use crate::engine::{Engine, EngineConfig, QpPlace};
 use crate::event::{AsyncEvent, EventQueue};
-use crate::memory::{Memory, RegionGone, RegionId};
+use crate::memory::RegionId;
 use crate::mr::{MemoryRegion, PdId};
 use crate::mw::{Binding, MemoryWindow, MwType};
-use crate::packet::{Gather, PacketSink, Payload, RxPacket, SinkError, TxPacket};
+use crate::packet::{Payload, RxPacket};
 use crate::qp::{QpAttr, QpAttrMask, QpInit, QpState, QpType, runs};
 use crate::queue::{CompletionQueue, QpShared, RecvQueue, SendQueue};
 use crate::status::Cqe;
@@ -120,47 +122,6 @@ impl Packet {
         }
         frame.extend_from_slice(&icrc.to_wire());
         frame
-    }
-}
-
-/// A sink that keeps packets, up to `room`.
-#[derive(Debug)]
-pub struct ListSink {
-    memory: HeapMemory,
-    /// Packets that still fit.
-    pub room: usize,
-    /// What was sent.
-    pub sent: Vec<Packet>,
-}
-
-impl ListSink {
-    /// A sink that gathers from `memory` and takes `room` packets.
-    pub fn new(memory: HeapMemory, room: usize) -> ListSink {
-        ListSink { memory, room, sent: Vec::new() }
-    }
-}
-
-impl PacketSink for ListSink {
-    fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-        if self.room == 0 {
-            return Err(SinkError::Full);
-        }
-        let mut payload = match packet.payload {
-            Gather::Bytes(bytes) => bytes.to_vec(),
-            Gather::Piece(_) | Gather::Spans { .. } => Vec::new(),
-        };
-        for span in packet.payload.spans() {
-            let mut piece = vec![0; span.len() as usize];
-            self.memory.read(span, &mut piece).map_err(|RegionGone| SinkError::RegionGone)?;
-            payload.extend_from_slice(&piece);
-        }
-        assert_eq!(payload.len(), packet.payload.len(), "the spans hold what the packet says");
-        let headers = packet.bth().opcode.info().map(|info| info.ext_len());
-        assert_eq!(Some(packet.ext.len()), headers, "the headers are those of the opcode");
-        assert_eq!(packet.bth().pad_count, Bth::pad_for(payload.len()), "the pad fits the payload");
-        self.room -= 1;
-        self.sent.push(Packet { bth: packet.bth(), ext: packet.ext, payload, again: packet.again });
-        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::flows::Flows;
 use crate::group::Groups;
 use crate::handoff::Moves;
 use crate::impaired::Impaired;
-use crate::lend::LENDING_ROOM;
+use crate::lend::{LENDING_ROOM, Lending};
 use crate::link::PortLink;
 use crate::mad::Gate;
 use crate::rx::Received;
@@ -53,7 +53,8 @@ impl Lane {
         // Impairments change bytes of frames, which would be those of the application.
         let lending =
             config.lending.filter(|pool| config.impair.is_none() && pool.data_room() >= LENDING_ROOM);
-        let in_one = config.tx.passes_on();
+        let (in_one, stay) = (config.tx.passes_on(), config.link.config().workers == 1);
+        let lending = lending.map(|pool| Lending::new(pool, &config.memory, in_one, stay));
         Ok(Lane {
             moves: Moves::new(config.link.config()),
             link: config.link,
@@ -61,7 +62,7 @@ impl Lane {
             rx: config.rx,
             tx: config.tx,
             impaired: config.impair.map(|stage| Box::new(Impaired::new(stage, Arc::clone(&config.pool)))),
-            outgoing: Outgoing::new(config.pool, config.memory.clone(), lending, in_one),
+            outgoing: Outgoing::new(config.pool, config.memory.clone(), lending),
             engine: Engine::new(config.engine, config.memory, config.events),
             config: config.engine,
             max_mtu: config.max_mtu,
@@ -95,6 +96,8 @@ impl Lane {
     pub fn is_quiet(&self) -> bool {
         self.outgoing.is_empty()
             && self.engine.is_idle()
+            // Nobody wakes us when they come back.
+            && !self.outgoing.lending.as_ref().is_some_and(Lending::has_loans)
             && self.link.is_quiet(self.index)
             && self.impaired.as_ref().is_none_or(|impaired| impaired.is_quiet())
     }

@@ -9,8 +9,8 @@
 //!
 //! The iCRC is of the bytes as they are when the packet is made. A program that writes to a buffer under way spoils its
 //! packets, which the peer drops for their iCRC; what is sent again is copied, so that it gets through whatever the
-//! program does (`sink.rs`). Requests of UC and UD are complete once they were sent, and the program may write then: they are
-//! copied.
+//! program does (`sink.rs`). Requests of UD are complete once they were sent, and the program may write then: they are
+//! copied. So are those of UC, unless they can be complete when their packets have come back (`loans.rs`).
 //!
 //! At a ring's other end the payload is copied straight to where it belongs. Its iCRC is known after that only: so its last bytes are
 //! kept until then, and a wrong one leaves the state of the QP as it was.
@@ -20,6 +20,7 @@
 //! nothing out.
 
 use crate::lane::Lane;
+use crate::loans::Loans;
 use crate::rx::{AHEAD, Fate, Origin, Received, whose};
 use dpdk::lend::{LEND_ROOM, LentParts, Returns};
 use dpdk::{Mbuf, Mempool, Reserve};
@@ -28,7 +29,7 @@ use engine::{Nanos, Payload, QpPlace, RegionGone, RxPacket, Span};
 use memory::{HostMemory, Lender};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use wire::{Bth, ExtKind, Frame, FrameError, Icrc, Operation, Run};
+use wire::{Bth, ExtKind, Frame, FrameError, Icrc, Operation, Run, Service};
 
 /// Bytes that a buffer of [`Lending`] holds at least: all headers of a frame.
 pub const LENDING_ROOM: u16 = wire::MAX_OVERHEAD as u16;
@@ -47,11 +48,13 @@ pub(crate) struct Lending {
     current: usize,
     /// The port's other end gets the packets as they are.
     in_one: bool,
+    /// What is lent of requests that nobody acknowledges, where they are.
+    loans: Option<Loans>,
 }
 
 /// A lender and what it has out.
 #[derive(Debug)]
-struct Account {
+pub(crate) struct Account {
     lender: Lender,
     lent: u64,
     /// Behind a pointer, since packets point to it.
@@ -67,12 +70,34 @@ pub(crate) struct Parts {
 
 impl Lending {
     /// Buffers of `pool` have [`LENDING_ROOM`] bytes.
-    /// `in_one` is for ports that [pass packets on](dpdk::TxQueue::passes_on).
-    pub fn new(pool: Arc<Mempool>, memory: &HostMemory, in_one: bool) -> Lending {
-        let account =
-            || Account { lender: Lender::new(memory), lent: 0, returns: ManuallyDrop::new(Arc::default()) };
+    /// `in_one` is for ports that [pass packets on](dpdk::TxQueue::passes_on). QPs of a port with one worker `stay` there: it can tell them
+    /// what has come back. Drivers that copy may keep a packet until the next, so that nobody could tell when.
+    pub fn new(pool: Arc<Mempool>, memory: &HostMemory, in_one: bool, stay: bool) -> Lending {
+        let lenders = [Account::new(memory), Account::new(memory)];
         let fresh = if in_one { Reserve::beginning_at(pool, LEND_ROOM) } else { Reserve::new(pool) };
-        Lending { fresh, lenders: [account(), account()], current: 0, in_one }
+        let loans = (in_one && stay).then(|| Loans::new(memory));
+        Lending { fresh, lenders, current: 0, in_one, loans }
+    }
+
+    /// Whether payloads of such a service are lent.
+    #[inline(always)]
+    pub fn lends(&self, service: Service) -> bool {
+        match service {
+            Service::Rc | Service::Xrc => true,
+            Service::Uc => self.loans.is_some(),
+            _ => false,
+        }
+    }
+
+    /// What is lent of requests that nobody acknowledges.
+    #[inline]
+    pub fn loans(&mut self) -> Option<&mut Loans> {
+        self.loans.as_mut()
+    }
+
+    /// Requests wait for what is lent.
+    pub fn has_loans(&self) -> bool {
+        self.loans.as_ref().is_some_and(Loans::is_out)
     }
 
     /// Buffers for a packet, of which `own` bytes go into them; `None` when the pool has not so many.
@@ -104,8 +129,17 @@ impl Lending {
     /// Makes a buffer stand for its first `head` bytes, those of a span, and what it has behind: an empty one for the bytes of the
     /// span alone. The packet it is, or becomes part of, is not read but by a port, or the other end of one that passes it on.
     #[inline]
-    pub fn lend(&mut self, span: Span, body: Mbuf, head: usize) -> Result<Mbuf, RegionGone> {
-        let account = &mut self.lenders[self.current];
+    pub fn lend(
+        &mut self,
+        service: Service,
+        span: Span,
+        body: Mbuf,
+        head: usize,
+    ) -> Result<Mbuf, RegionGone> {
+        let account = match &mut self.loans {
+            Some(loans) if service == Service::Uc => loans.add(),
+            _ => &mut self.lenders[self.current],
+        };
         let start = account.lender.lend(span)?;
         let len = u16::try_from(span.len()).map_err(|_| RegionGone)?;
         let head = u16::try_from(head).map_err(|_| RegionGone)?;
@@ -127,7 +161,8 @@ impl Lending {
     /// Lets go of withdrawn memory that nobody has borrowed any more. Costs a load or two when none waits.
     #[inline]
     pub fn quiesce(&mut self) {
-        if self.lenders.iter().any(|account| account.lender.is_awaited()) {
+        let loans_awaited = self.loans.as_ref().is_some_and(Loans::is_awaited);
+        if loans_awaited || self.lenders.iter().any(|account| account.lender.is_awaited()) {
             self.settle();
         }
     }
@@ -138,6 +173,9 @@ impl Lending {
         let free = self.lenders[other].try_settle();
         if !self.lenders[self.current].try_settle() && free {
             self.current = other;
+        }
+        if let Some(loans) = &mut self.loans {
+            loans.settle();
         }
     }
 }
@@ -337,12 +375,17 @@ fn after_headers(mut icrc: Icrc, frame: &Frame, head: &[u8]) -> Icrc {
 }
 
 impl Account {
-    fn is_home(&self) -> bool {
+    pub fn new(memory: &HostMemory) -> Account {
+        Account { lender: Lender::new(memory), lent: 0, returns: ManuallyDrop::new(Arc::default()) }
+    }
+
+    /// All that was lent has come back.
+    pub fn is_home(&self) -> bool {
         self.returns.count() == self.lent
     }
 
     /// Whether it is not awaited any more.
-    fn try_settle(&mut self) -> bool {
+    pub fn try_settle(&mut self) -> bool {
         if self.is_home() {
             // SAFETY: as many pieces came back as were ever lent.
             unsafe { self.lender.settle() };

@@ -9,6 +9,7 @@
 //! | frames that are not RoCE for us | `slow.rs` |
 //! | management datagrams, for queue pair 1 | `mad.rs` |
 //! | poll transmit → seal | `sink.rs` |
+//! | payloads that leave without being copied | `lend.rs`, of UC also `loans.rs` |
 //! | packets to multicast groups, a copy for each member | `group.rs` |
 //! | tx burst | `tx.rs` |
 //! | packets to ourselves, turned round before the port | `loopback.rs` |
@@ -44,6 +45,7 @@ mod lane;
 #[allow(unsafe_code)]
 mod lend;
 mod link;
+mod loans;
 mod loopback;
 mod mad;
 mod run;

@@ -5,7 +5,7 @@ use crate::seal::SEALED_LATER;
 use crate::sink::{BurstSink, Way, place_piece};
 use crate::tx::Outgoing;
 use engine::{Follower, Followers, RegionGone, SinkError, TxRun};
-use wire::{Bth, HeaderRun, ICRC_LEN, Icrc, MAX_HEADERS_LEN};
+use wire::{Bth, HeaderRun, ICRC_LEN, Icrc, MAX_HEADERS_LEN, Opcode, Service};
 
 impl BurstSink<'_> {
     /// Frames for the followers of a run as long as the burst has room.
@@ -19,8 +19,11 @@ impl BurstSink<'_> {
         let padded = len + Bth::pad_in(&run.bth);
         let frame = run.headers_len() + padded + ICRC_LEN;
         let to_wire = self.way(run.template) == Way::Wire;
-        if to_wire && len >= LEND_FROM && self.outgoing.lends_in_one() {
-            return self.lend_run(run, followers);
+        if to_wire && len >= LEND_FROM {
+            let service = Opcode(run.bth[0]).info().map(|info| info.service);
+            if let Some(service) = service.filter(|&service| self.outgoing.lends_in_one(service)) {
+                return self.lend_run(run, service, followers);
+            }
         }
         if !to_wire || frame > SEALED_LATER {
             return run.emit_each(followers, self);
@@ -93,13 +96,18 @@ impl BurstSink<'_> {
 
     /// The same around payloads that stay where they are, where one buffer is all of a frame.
     #[inline(never)]
-    fn lend_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
+    fn lend_run(
+        &mut self,
+        run: &TxRun<'_>,
+        service: Service,
+        followers: &mut impl Followers,
+    ) -> Result<(), SinkError> {
         let pad = Bth::pad_in(&run.bth);
         let mut headers = None;
         for _ in 0..self.outgoing.burst.room() {
             let Some(follower) = followers.next() else { break };
             let headers = headers.get_or_insert_with(|| run_of(run, &mut self.outgoing.ip_id));
-            if !self.lend_follower(headers, pad, &follower)? {
+            if !self.lend_follower(service, headers, pad, &follower)? {
                 // A copy, if there is a buffer for that.
                 run.emit_one(&follower, self)?;
             }
@@ -111,6 +119,7 @@ impl BurstSink<'_> {
     #[inline(always)]
     fn lend_follower(
         &mut self,
+        service: Service,
         headers: &HeaderRun,
         pad: usize,
         follower: &Follower,
@@ -131,7 +140,7 @@ impl BurstSink<'_> {
             icrc.update(zeros);
         }
         seal.copy_from_slice(&icrc.to_wire());
-        let frame = lending.lend(follower.span, mbuf, begin)?;
+        let frame = lending.lend(service, follower.span, mbuf, begin)?;
         self.outgoing.push(frame);
         Ok(true)
     }

@@ -36,8 +36,8 @@ impl PacketSink for BurstSink<'_> {
         }
         self.outgoing.ip_id = self.outgoing.ip_id.wrapping_add(1);
         if way == Way::Wire
-            && let Some(span) = worth_lending(packet)
-            && let Some(mbuf) = self.seal_lent(packet, span)?
+            && let Some((service, span)) = self.worth_lending(packet)
+            && let Some(mbuf) = self.seal_lent(packet, service, span)?
         {
             self.outgoing.push(mbuf);
             return Ok(());
@@ -60,13 +60,23 @@ impl PacketSink for BurstSink<'_> {
     fn emit_run(&mut self, run: &TxRun<'_>, followers: &mut impl Followers) -> Result<(), SinkError> {
         self.write_run(run, followers)
     }
+
+    #[inline]
+    fn take_loan(&mut self) -> Option<u64> {
+        self.outgoing.lending.as_mut()?.loans()?.take_news()
+    }
 }
 
 impl BurstSink<'_> {
     /// A frame around a payload that stays where it is (see `lend.rs`). `None` where the port takes no such packets, or has
     /// no buffers for one now.
     #[inline]
-    fn seal_lent(&mut self, packet: &TxPacket<'_>, span: Span) -> Result<Option<Mbuf>, RegionGone> {
+    fn seal_lent(
+        &mut self,
+        packet: &TxPacket<'_>,
+        service: Service,
+        span: Span,
+    ) -> Result<Option<Mbuf>, RegionGone> {
         let Outgoing { lending, memory, ip_id, .. } = &mut *self.outgoing;
         let Some(lending) = lending else { return Ok(None) };
         let (len, headers, pad) = (span.len() as usize, packet.headers_len(), packet.pad_len());
@@ -84,10 +94,25 @@ impl BurstSink<'_> {
         pad.fill(0);
         icrc.update(pad);
         seal.copy_from_slice(&icrc.to_wire());
-        let Some((body, tail)) = rest else { return lending.lend(span, head, headers).map(Some) };
-        let body = lending.lend(span, body, 0)?;
+        let Some((body, tail)) = rest else { return lending.lend(service, span, head, headers).map(Some) };
+        let body = lending.lend(service, span, body, 0)?;
         let frame = head.chain(body).and_then(|frame| frame.chain(tail));
         frame.map(Some).map_err(|_| RegionGone)
+    }
+
+    /// The payload, if it is worth not being copied: long, in one piece, and not sent before; and if it stays as it is until the peer
+    /// has it (see `lend.rs`).
+    #[inline]
+    fn worth_lending(&self, packet: &TxPacket<'_>) -> Option<(Service, Span)> {
+        if packet.payload.len() < LEND_FROM || packet.again {
+            return None;
+        }
+        let service = packet.opcode().info()?.service;
+        if !self.outgoing.lends(service) {
+            return None;
+        }
+        let mut spans = packet.payload.spans();
+        spans.next().filter(|_| spans.next().is_none()).map(|span| (service, span))
     }
 
     #[inline]
@@ -122,21 +147,6 @@ impl BurstSink<'_> {
         self.traffic.no_buffer += u64::from(buffer.is_none());
         buffer
     }
-}
-
-/// The payload, if it is worth not being copied: long, in one piece, and not sent before; and if it stays as it is until the peer
-/// has it (see `lend.rs`).
-#[inline]
-fn worth_lending(packet: &TxPacket<'_>) -> Option<Span> {
-    if packet.payload.len() < LEND_FROM || packet.again {
-        return None;
-    }
-    let service = packet.opcode().info()?.service;
-    if !matches!(service, Service::Rc | Service::Xrc) {
-        return None;
-    }
-    let mut spans = packet.payload.spans();
-    spans.next().filter(|_| spans.next().is_none())
 }
 
 /// How long a frame's parts are.

@@ -2,6 +2,7 @@
 
 use crate::lane::Lane;
 use crate::lend::Lending;
+use crate::loans::Loans;
 use crate::loopback::Loopback;
 use crate::seal::Unsealed;
 use crate::sink::BurstSink;
@@ -9,7 +10,7 @@ use dpdk::{Mbuf, MbufBurst, Mempool, Reserve};
 use engine::Nanos;
 use memory::HostMemory;
 use std::sync::Arc;
-use wire::Icrc;
+use wire::{Icrc, Service};
 
 /// Frames of one transmit burst.
 pub(crate) const TX_BURST: usize = 32;
@@ -42,14 +43,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(
-        pool: Arc<Mempool>,
-        memory: HostMemory,
-        lending: Option<Arc<Mempool>>,
-        in_one: bool,
-    ) -> Outgoing {
+    pub fn new(pool: Arc<Mempool>, memory: HostMemory, lending: Option<Lending>) -> Outgoing {
         let (burst, looped, fresh) = (MbufBurst::new(), Loopback::new(), Reserve::new(Arc::clone(&pool)));
-        let lending = lending.map(|pool| Lending::new(pool, &memory, in_one));
         let unsealed = Unsealed::default();
         Outgoing { burst, bytes: 0, unsealed, looped, fresh, pool, memory, lending, ip_id: 0 }
     }
@@ -58,10 +53,16 @@ impl Outgoing {
         self.burst.is_empty() && self.looped.is_empty()
     }
 
-    /// A payload can leave without being copied, and one buffer is all of its frame.
+    /// A payload of this service can leave without being copied.
     #[inline]
-    pub fn lends_in_one(&self) -> bool {
-        self.lending.as_ref().is_some_and(Lending::is_in_one)
+    pub fn lends(&self, service: Service) -> bool {
+        self.lending.as_ref().is_some_and(|lending| lending.lends(service))
+    }
+
+    /// The same, and one buffer is all of its frame.
+    #[inline]
+    pub fn lends_in_one(&self, service: Service) -> bool {
+        self.lending.as_ref().is_some_and(|lending| lending.is_in_one() && lending.lends(service))
     }
 
     /// Adds a frame to the burst, which has room.
@@ -82,7 +83,7 @@ impl Outgoing {
 impl Lane {
     /// Sends what the engine has to send, as far as the port takes it. True when something was sent.
     pub(crate) fn transmit(&mut self, now: Nanos) -> bool {
-        let mut sent = false;
+        let mut sent = self.end_loans(now);
         for _ in 0..BURSTS {
             self.take_injected();
             if !self.engine.is_idle() {
@@ -102,6 +103,15 @@ impl Lane {
             }
         }
         sent || !self.outgoing.looped.is_empty()
+    }
+
+    /// Tells the engine which of the payloads that it has lent are read no more. True when there were any.
+    #[inline]
+    fn end_loans(&mut self, now: Nanos) -> bool {
+        let loans = self.outgoing.lending.as_mut().and_then(Lending::loans);
+        let Some(loan) = loans.and_then(Loans::come_back) else { return false };
+        self.engine.on_returned(now, loan);
+        true
     }
 
     /// Sends what is sealed, for a bounded number of tries.

@@ -22,10 +22,10 @@ const LEN: usize = PACKET * (COUNT - 1) + 5;
 const FROM: usize = 3;
 const REMOTE: Remote = Remote { addr: 0x7000_0000, rkey: RKey::new(0xABCD) };
 
-fn rig(name: &str, shape: &Shape) -> (Side, Driven, TestQp, TestMr) {
+fn rig(name: &str, shape: &Shape, qp_type: QpType) -> (Side, Driven, TestQp, TestMr) {
     let (peer, side) = sides(name, shape);
     let driven = Endpoint::new(side, shape).driven();
-    let qp = driven.end.create_qp(0, QPN, QpType::Rc);
+    let qp = driven.end.create_qp(0, QPN, qp_type);
     driven.end.connect_waiting(&way(driven.end.at, driven.end.peer), &qp, PEER, Mtu::Mtu1024, 0);
     let mr = driven.end.register(0x1, LEN + 100);
     let bytes: Vec<u8> = (0..LEN + 100).map(|at| (at * 7 % 253) as u8).collect();
@@ -39,12 +39,19 @@ fn post(driven: &Driven, qp: &TestQp, mr: &TestMr, write: bool) {
 }
 
 /// The `number`-th frame of the message, by the plain way; its IPv4 identification is that of the frame that came.
-fn expected(driven: &Driven, mr: &TestMr, number: usize, write: bool, came: &[u8]) -> Vec<u8> {
+fn expected(
+    driven: &Driven,
+    mr: &TestMr,
+    number: usize,
+    (write, service): (bool, Service),
+    came: &[u8],
+) -> Vec<u8> {
     let template = HeaderTemplate::new(&way(driven.end.at, driven.end.peer)).unwrap();
     let operation = if write { Operation::Write } else { Operation::Send };
     let (begins, ends) = (number == 0, number + 1 == COUNT);
-    let opcode = Opcode::of(Service::Rc, operation, Position::of(begins, ends)).unwrap();
-    let ack_req = ends || (number + 1).is_multiple_of(engine::limits::ACK_REQ_EVERY as usize);
+    let opcode = Opcode::of(service, operation, Position::of(begins, ends)).unwrap();
+    let asks = ends || (number + 1).is_multiple_of(engine::limits::ACK_REQ_EVERY as usize);
+    let ack_req = asks && service == Service::Rc;
     let bth = Bth { ack_req, ..Bth::new(opcode, PEER, Psn::new(PSN).add(number as u32)) };
     let Remote { addr: va, rkey } = REMOTE;
     let reth = ExtHeaders::EMPTY.with(Reth { va, rkey, dma_len: LEN as u32 });
@@ -55,12 +62,12 @@ fn expected(driven: &Driven, mr: &TestMr, number: usize, write: bool, came: &[u8
     frame
 }
 
-fn assert_right(frames: &[Vec<u8>], driven: &Driven, mr: &TestMr, write: bool) {
+fn assert_right(frames: &[Vec<u8>], driven: &Driven, mr: &TestMr, kind: (bool, Service)) {
     assert_eq!(frames.len(), COUNT);
     for (number, frame) in frames.iter().enumerate() {
         let parsed = Frame::parse(frame, frame.len()).unwrap();
         parsed.verify_icrc(frame, [&frame[..]]).unwrap();
-        assert!(frame == &expected(driven, mr, number, write, frame), "{number}: {:02x?}", &frame[..80]);
+        assert!(frame == &expected(driven, mr, number, kind, frame), "{number}: {:02x?}", &frame[..80]);
     }
     let traffic = driven.end.counters(0).traffic;
     let bytes = frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
@@ -81,9 +88,11 @@ fn receive_all(peer: &mut Side) -> Vec<Vec<u8>> {
 #[test]
 fn each_frame_is_the_one_that_its_packet_is_by_itself() {
     for lending in [0, 255] {
-        for write in [true, false] {
+        let types = [QpType::Rc, QpType::Uc];
+        for (write, qp_type) in types.into_iter().flat_map(|it| [(true, it), (false, it)]) {
             let shape = Shape { lending, ..Shape::default() };
-            let (mut peer, driven, qp, mr) = rig(&format!("long{lending}{write}"), &shape);
+            let name = format!("long{lending}{write}{qp_type:?}");
+            let (mut peer, driven, qp, mr) = rig(&name, &shape, qp_type);
             post(&driven, &qp, &mr, write);
             settle(&[&driven]);
             if let Some(pool) = &driven.end.lending {
@@ -93,11 +102,11 @@ fn each_frame_is_the_one_that_its_packet_is_by_itself() {
             let ids = frames.iter().map(|frame| u16::from_be_bytes([frame[18], frame[19]]));
             assert!(ids.clone().zip(ids.clone().skip(1)).all(|(one, next)| next == one || next == one + 1));
             assert_eq!(
-                ids.last() < Some(8),
+                ids.clone().next_back() < Some(8),
                 lending > 0,
                 "those that are lent leave in runs, with one identification each"
             );
-            assert_right(&frames, &driven, &mr, write);
+            assert_right(&frames, &driven, &mr, (write, qp_type.service()));
         }
     }
 }
@@ -106,7 +115,7 @@ fn each_frame_is_the_one_that_its_packet_is_by_itself() {
 #[test]
 fn a_run_that_is_interrupted_goes_on() {
     let shape = Shape { ring: 7, buffers: 40, lending: 60, ..Shape::default() };
-    let (mut peer, driven, qp, mr) = rig("longstop", &shape);
+    let (mut peer, driven, qp, mr) = rig("longstop", &shape, QpType::Rc);
     let small = driven.end.lending.clone().unwrap();
     let mut hoards =
         [&driven.end.pool, &small].map(|pool| Vec::from_iter(std::iter::from_fn(|| pool.alloc())));
@@ -120,7 +129,7 @@ fn a_run_that_is_interrupted_goes_on() {
             frames.extend(peer.receive(0));
         }
     }
-    assert_right(&frames, &driven, &mr, true);
+    assert_right(&frames, &driven, &mr, (true, Service::Rc));
     assert!(driven.end.counters(0).traffic.no_buffer > 5);
     drop(hoards);
 }

@@ -151,10 +151,70 @@ fn the_end_of_a_spoilt_payload_stays_as_it_was() {
     assert_eq!(pair.to.bytes(8, 4096), pair.from.bytes(0, 4096));
 }
 
-/// A SEND or WRITE of UC is complete when it was sent, and the program may use its memory for the next.
+/// A SEND or WRITE of UC is complete when its packets have come back, and the program may use its memory for the next.
 #[test]
 fn memory_of_an_unreliable_request_is_free_once_that_is_complete() {
     let pair = pair_of("unreliable", &lending(), QpType::Uc);
+    let data = || sges(&[pair.from.sge(0, LEN)]);
+    for round in 0..200u8 {
+        pair.from.buffer.write(0, &pattern(round)).unwrap();
+        let write = round.is_multiple_of(2);
+        if write {
+            pair.write(1);
+        } else {
+            pair.peer.post_recv(9, pair.to.sge(3, LEN));
+            pair.a.end.post(&pair.qp, 1, SendOp::Send, data());
+        }
+        settle(&[&pair.a]);
+        assert!(poll_all(&pair.qp.sends).is_empty(), "its packets are in the ring");
+        pair.completes(1);
+        pair.from.buffer.write(0, &vec![0xEE; LEN as usize]).unwrap();
+        settle(&[&pair.b]);
+        assert_eq!(pair.to.bytes(3, LEN as usize), pattern(round), "{}", pair.b.end.account());
+        assert_eq!(poll_all(&pair.peer.receives).len(), usize::from(!write));
+    }
+    assert!(pair.a.end.lending.as_ref().is_some_and(|pool| pool.in_use() <= 32), "all came home");
+    assert!(pair.a.end.pool.in_use() <= 64, "no more than a worker keeps ready");
+}
+
+/// As many as the queue takes are under way at a time, from places of their own that change as soon as they are complete.
+#[test]
+fn many_unreliable_requests_are_under_way_at_a_time() {
+    const MANY: u64 = 2000;
+    let pair = pair_of("unreliable-many", &lending(), QpType::Uc);
+    let (mut posted, mut done) = (0, 0);
+    let len = |number: u64| if number.is_multiple_of(3) { 100 } else { 8000 };
+    let content = |number: u64| vec![number as u8; len(number) as usize];
+    let place = |number: u64| (number % 8) as usize * 8000;
+    drive(&[&pair.a, &pair.b], || {
+        while posted < MANY && posted < done + 8 {
+            pair.from.buffer.write(place(posted), &content(posted)).unwrap();
+            let data = sges(&[pair.from.sge(place(posted), len(posted))]);
+            pair.a.end.post(&pair.qp, posted, SendOp::Write(pair.to.remote(place(posted))), data);
+            posted += 1;
+        }
+        // The peer has not looked yet.
+        pair.a.poll();
+        for cqe in poll_all(&pair.qp.sends) {
+            assert_eq!((cqe.wr_id, cqe.status), (done, WcStatus::Success));
+            pair.from.buffer.write(place(done), &[0xEE; 8000]).unwrap();
+            done += 1;
+        }
+        done == MANY
+    });
+    settle(&[&pair.b]);
+    assert_eq!(counter(&pair.b.end, "drop_spoilt_payload"), 0);
+    assert_eq!(counter(&pair.b.end, "out_of_sequence"), 0);
+    for number in MANY - 8..MANY {
+        let there = pair.to.bytes(place(number), len(number) as usize);
+        assert_eq!(there, content(number), "{number}");
+    }
+}
+
+/// QPs of a port with several workers move, and nobody would tell them what has come back.
+#[test]
+fn unreliable_requests_of_several_workers_are_copied() {
+    let pair = pair_of("unreliable-two", &Shape { queues: 2, ..lending() }, QpType::Uc);
     pair.write(1);
     settle(&[&pair.a]);
     assert_eq!(poll_all(&pair.qp.sends).len(), 1, "complete");
@@ -178,21 +238,29 @@ fn a_send_that_takes_a_key_away_is_checked_before() {
 
 #[test]
 fn memory_that_was_withdrawn_stays_until_the_last_packet_with_it_is_gone() {
-    let pair = pair("withdrawn", &lending());
-    pair.send_without_receiving();
-    let region = pair.from.region.region();
-    assert!(pair.a.end.regions.invalidate(region));
-    settle(&[&pair.a]);
-    assert!(!pair.a.end.regions.is_released(region), "the ring holds packets with it");
-    settle(&[&pair.b, &pair.a]);
-    assert!(pair.a.end.regions.is_released(region));
-    assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0), "and they arrived whole");
+    for qp_type in [QpType::Rc, QpType::Uc] {
+        let pair = pair_of(&format!("withdrawn{qp_type:?}"), &lending(), qp_type);
+        pair.send_without_receiving();
+        let region = pair.from.region.region();
+        assert!(pair.a.end.regions.invalidate(region));
+        settle(&[&pair.a]);
+        assert!(!pair.a.end.regions.is_released(region), "the ring holds packets with it");
+        settle(&[&pair.b, &pair.a]);
+        assert!(pair.a.end.regions.is_released(region));
+        assert_eq!(pair.to.bytes(3, LEN as usize), pattern(0), "and they arrived whole");
+    }
 }
 
 /// Something is lent whenever the worker looks, and yet withdrawn memory goes.
 #[test]
 fn memory_goes_under_load() {
-    let pair = pair("load", &lending());
+    for qp_type in [QpType::Rc, QpType::Uc] {
+        memory_goes_under_load_of(qp_type);
+    }
+}
+
+fn memory_goes_under_load_of(qp_type: QpType) {
+    let pair = pair_of(&format!("load{qp_type:?}"), &lending(), qp_type);
     let other = pair.a.end.register(0x1003, 4096);
     let region = other.region.region();
     (1..=8).for_each(|wr_id| pair.write(wr_id));

@@ -85,9 +85,9 @@ fn each_frame_is_the_one_that_its_message_is_by_itself() {
             // A run has one identification, what comes next has the next one.
             let ids = frames.iter().map(|frame| u16::from_be_bytes([frame[18], frame[19]]));
             assert!(ids.clone().zip(ids.clone().skip(1)).all(|(one, next)| next == one || next == one + 1));
-            assert!(ids.clone().next() < ids.clone().last());
+            assert!(ids.clone().next() < ids.clone().next_back());
             if len < 440 || lending > 0 {
-                assert!(ids.last() < Some(8), "these leave in runs");
+                assert!(ids.clone().next_back() < Some(8), "these leave in runs");
             }
             for (number, frame) in frames.iter().enumerate() {
                 let parsed = Frame::parse(frame, frame.len()).unwrap();

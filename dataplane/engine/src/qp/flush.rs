@@ -33,7 +33,8 @@ pub(crate) fn fail_send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, status: WcStat
     }
     // A CQ without room has taken the QP to ERROR by now.
     if qp.state != QpState::Err {
-        // The ring is empty: without acknowledgements, a request is taken only when the one before has ended.
+        // The ring is empty: behind a request with a fault none is taken. What of its memory was lent is not waited for.
+        qp.req.forget();
         qp.set_state(QpState::Sqe);
         flush_posted(qp, ctx);
     }

@@ -6,13 +6,15 @@ use wire::{Frame, Opcode, OpcodeInfo, Operation, Position, Service};
 
 const SEND: Option<Opcode> = Opcode::of(Service::Rc, Operation::Send, Position::Middle);
 const WRITE: Option<Opcode> = Opcode::of(Service::Rc, Operation::Write, Position::Middle);
+const UC_SEND: Option<Opcode> = Opcode::of(Service::Uc, Operation::Send, Position::Middle);
+const UC_WRITE: Option<Opcode> = Opcode::of(Service::Uc, Operation::Write, Position::Middle);
 const READ_RESPONSE: Option<Opcode> = Opcode::of(Service::Rc, Operation::ReadResponse, Position::Middle);
 
 /// Whether packets that follow one of this kind may be executed with it, if the memory holds their payloads.
 #[inline(always)]
 pub fn runs(info: &OpcodeInfo) -> bool {
     let opcode = Some(info.opcode);
-    opcode == WRITE || opcode == READ_RESPONSE || opcode == SEND
+    opcode == WRITE || opcode == READ_RESPONSE || opcode == SEND || opcode == UC_WRITE || opcode == UC_SEND
 }
 
 /// Executes packets that follow `first`, which was delivered: `hold` has the memory hold the next one's payload and gives the last four bytes

@@ -8,7 +8,7 @@
 use super::outstanding::Cursor;
 use super::request::{self, AckReqs};
 use super::requester::region_gone;
-use super::{Ctx, Poll, Qp, QpType, retry};
+use super::{Ctx, Poll, Qp, QpType, retry, unanswered};
 use crate::counters::Counter;
 use crate::memory::{Memory, Span};
 use crate::packet::{Follower, Followers, PacketSink, SinkError, TxRun};
@@ -28,7 +28,7 @@ pub(super) fn send<M: Memory>(
     let wqe = req.flight.get(seq);
     let (psn, last) = (wqe.first_psn.add(packet), wqe.packets - 1);
     let is_middle = packet > 0 && packet < last && !wqe.op.returns_data();
-    if !is_middle || psn != req.sent_end || qp.qp_type != QpType::Rc {
+    if !is_middle || psn != req.sent_end || !matches!(qp.qp_type, QpType::Rc | QpType::Uc) {
         return None;
     }
     // While the peer is not ready only what was sent before is sent.
@@ -38,11 +38,12 @@ pub(super) fn send<M: Memory>(
     let bth = Bth::new(opcode, attr.dest_qpn, psn).to_bytes();
     let len = attr.path_mtu.bytes();
     let ack_reqs = AckReqs::of(req, psn);
+    let (reliable, waits) = (qp.qp_type.is_reliable(), req.outstanding() > 0);
     let run = TxRun { template: &path.template, bth, reth: None, len };
     let left = (last - packet).min(ack_reqs.room);
     let at = packet * len;
-    let mut middles =
-        Middles { turn, span, at, len, psn, left, taken: 0, ack_reqs: Some(ack_reqs), since_before: 0 };
+    let ack_reqs = reliable.then_some(ack_reqs);
+    let mut middles = Middles { turn, span, at, len, psn, left, taken: 0, ack_reqs, since_before: 0 };
     let Sent { packets, end, since_ack_req } = middles.leave(&run, sink)?;
     if packets > 0 {
         if qp.req.deadline.is_none() {
@@ -53,6 +54,9 @@ pub(super) fn send<M: Memory>(
         req.cursor.packet = packet + packets;
         req.since_ack_req = since_ack_req;
         count(qp, packets, len);
+        if !reliable {
+            unanswered::sent(qp, ctx, sink, waits);
+        }
     }
     Some(match end {
         Ok(()) => Poll::Sent(len as usize),
@@ -103,7 +107,7 @@ struct Middles<'a> {
     /// So many may leave.
     left: u32,
     taken: u32,
-    /// Of requests.
+    /// Of requests that are acknowledged.
     ack_reqs: Option<AckReqs>,
     /// Packets since the last one that asked for an acknowledgement, without the last that was taken.
     since_before: u32,

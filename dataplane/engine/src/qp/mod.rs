@@ -26,6 +26,7 @@ mod retry;
 mod slots;
 mod state;
 mod transition;
+mod unanswered;
 mod window;
 
 pub use attr::{QpAttr, QpAttrMask};
@@ -55,6 +56,7 @@ use wire::{Addressing, Gid, HeaderTemplate, Mac, Network, Qpn, Reach};
 pub(crate) use admit::{Hears, admit, admits_like, count as count_admitted};
 pub(crate) use held_middles::execute as execute_middles;
 pub(crate) use responder::execute_run;
+pub(crate) use unanswered::on_returned;
 
 /// What a QP is created with.
 #[derive(Clone, Debug)]

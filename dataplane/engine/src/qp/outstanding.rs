@@ -58,6 +58,8 @@ pub(crate) struct Requester {
     pub rnr: Option<RnrWait>,
     /// What had been sent when it last went back for a gap. ACKs up to there may be answers to duplicates.
     pub recover_end: Option<Psn>,
+    /// UC: the last loan that packets from `una` on are of.
+    pub loan: u64,
 }
 
 /// How far an acknowledgement went.
@@ -89,6 +91,7 @@ impl Requester {
             deadline: None,
             rnr: None,
             recover_end: None,
+            loan: 0,
         }
     }
 

@@ -8,7 +8,7 @@ pub(crate) use super::outstanding::Requester;
 use super::flight::offset;
 use super::load::Loaded;
 use super::outstanding::MAX_OUTSTANDING;
-use super::{Ctx, Poll, Qp, QpState, complete, load, middles, plain, request};
+use super::{Ctx, Poll, Qp, QpState, complete, load, middles, plain, request, unanswered};
 use crate::memory::Memory;
 use crate::mw::MwType;
 use crate::packet::{PacketSink, SinkError};
@@ -116,13 +116,10 @@ pub(crate) fn poll<M: Memory>(
 fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, sink: &mut impl PacketSink) -> Poll {
     match request::emit(qp, sink) {
         Ok(emitted) => {
+            let waits = qp.req.outstanding() > 0;
             request::sent(qp, ctx.now, &emitted);
             if !qp.qp_type.is_reliable() {
-                // rocev2 facts: UC and UD requests are complete when their last packet left.
-                qp.req.una = qp.req.sent_end;
-                let advance = qp.req.advance(0);
-                complete::finish(qp, ctx, advance.finished);
-                complete::settle(qp, ctx);
+                unanswered::sent(qp, ctx, sink, waits);
             }
             Poll::Sent(emitted.bytes)
         }

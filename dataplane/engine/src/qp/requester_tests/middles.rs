@@ -1,11 +1,10 @@
 //! Middle packets of long messages leave in runs. The packets, and all that follows, are those that leave one by one.
 
-use super::runs::{Single, play, post_all, rc_of, round, sent_in_runs};
+use super::runs::{Single, play, post_all, rc_of, rig_of, round, sent_in_runs};
 use super::*;
 use crate::counters::Counter;
 use crate::limits::{ACK_REQ_EVERY, QUANTUM_BYTES, WINDOW_START};
-use crate::packet::{PacketSink, SinkError, TxPacket};
-use crate::testkit::{HeapMemory, ListSink, SRQN};
+use crate::testkit::{ListSink, SRQN, Withdraws};
 use proptest::prelude::*;
 use wire::LKey;
 
@@ -39,7 +38,7 @@ fn a_message_of_two_packets_has_no_middle() {
 }
 
 #[test]
-fn pieces_and_other_services_leave_one_by_one() {
+fn pieces_and_xrc_leave_one_by_one() {
     let pieces = |region: &Region| vec![region.sge(0, 3 * FULL), region.sge(4 * FULL as u64, FULL)];
     let (mut rig, region) = rc();
     post_all(&mut rig, &[wr(1, SendOp::Send, &pieces(&region))]);
@@ -47,16 +46,24 @@ fn pieces_and_other_services_leave_one_by_one() {
     let bytes: Vec<u8> = sent.iter().flat_map(|packet| packet.payload.clone()).collect();
     assert_eq!((bytes, followed), ([pattern(0, 768), pattern(1024, 256)].concat(), 0));
     let write = |region: &Region| wr(1, SendOp::Write(REMOTE), &[region.sge(0, 4 * FULL)]);
-    let mut uc = Rig::new(QpType::Uc);
-    let region = uc.region(0x1000, Access::LOCAL_WRITE);
-    uc.post_send(write(&region));
     let mut xrc = Rig::xrc_initiator(attributes());
     let region = xrc.region(0x1000, Access::LOCAL_WRITE);
     xrc.post_send_xrc(write(&region), SRQN);
-    for mut rig in [uc, xrc] {
-        let (sent, followed) = sent_in_runs(&mut rig);
-        assert_eq!((sent.len(), followed), (4, 0));
-    }
+    let (sent, followed) = sent_in_runs(&mut xrc);
+    assert_eq!((sent.len(), followed), (4, 0));
+}
+
+/// Without window, timer and acknowledgements.
+#[test]
+fn those_of_uc_leave_in_runs_and_ask_for_nothing() {
+    let mut rig = Rig::new(QpType::Uc);
+    let region = rig.region(0x2_0000, Access::LOCAL_WRITE);
+    rig.post_send(wr(1, SendOp::Write(REMOTE), &[region.sge(0, 300 * FULL)]));
+    let (sent, followed) = sent_in_runs(&mut rig);
+    assert_eq!((sent.len(), followed), (300, 298));
+    assert!(sent.iter().all(|packet| !packet.bth.ack_req));
+    assert_eq!((rig.engine.next_timeout(), rig.count(Counter::TxPackets)), (None, 300));
+    completes(&rig, &[(1, WcStatus::Success)]);
 }
 
 /// rocev2 facts: what is sent again is marked so, and copied by who lends what is not.
@@ -126,21 +133,12 @@ fn a_run_ends_with_the_turn() {
 /// A region that goes away while a run is under way ends the request when its bytes are wanted; what left, left.
 #[test]
 fn memory_that_goes_ends_the_message() {
-    struct Withdraws(ListSink, HeapMemory, crate::RegionId);
-    impl PacketSink for Withdraws {
-        fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-            self.0.emit(packet)?;
-            if self.0.sent.len() == 3 {
-                self.1.remove(self.2);
-            }
-            Ok(())
-        }
-    }
     let (mut rig, region) = rc();
     post_all(&mut rig, &[wr(7, SendOp::Send, &[region.sge(0, 8 * FULL)])]);
-    let mut sink = Withdraws(ListSink::new(rig.memory.clone(), 99), rig.memory.clone(), region.id);
+    let list = ListSink::new(rig.memory.clone(), 99);
+    let mut sink = Withdraws { list, after: 3, region: region.id };
     rig.engine.poll_transmit(rig.now, &mut sink);
-    assert_eq!((sink.0.sent.len(), rig.count(Counter::TxPackets)), (3, 3));
+    assert_eq!((sink.list.sent.len(), rig.count(Counter::TxPackets)), (3, 3));
     completes(&rig, &[(7, WcStatus::LocProtErr)]);
 }
 
@@ -191,10 +189,12 @@ proptest! {
     fn runs_of_middles_do_what_single_packets_do(
         rounds in proptest::collection::vec(round(request(rc().1)), 1..12)
     ) {
-        let [(mut single, _), (mut runs, _)] = [rc_of(16), rc_of(16)];
-        let (expected, got) = (play(&mut single, &rounds, false), play(&mut runs, &rounds, true));
-        for (expected, got) in expected.iter().zip(&got) {
-            prop_assert_eq!(expected, got);
+        for make in [|| rc_of(16), || rig_of(QpType::Uc, 16)] {
+            let [(mut single, _), (mut runs, _)] = [make(), make()];
+            let (expected, got) = (play(&mut single, &rounds, false), play(&mut runs, &rounds, true));
+            for (expected, got) in expected.iter().zip(&got) {
+                prop_assert_eq!(expected, got);
+            }
         }
     }
 }

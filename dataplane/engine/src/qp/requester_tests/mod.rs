@@ -16,6 +16,7 @@ mod flush;
 mod full_sink;
 mod go_back;
 mod huge;
+mod lent;
 mod local_faults;
 mod local_invalidate;
 mod middles;

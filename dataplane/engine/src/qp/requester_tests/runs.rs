@@ -4,7 +4,7 @@ use super::*;
 use crate::counters::Counter;
 use crate::limits::{QUANTUM_BYTES, WINDOW_START};
 use crate::packet::{Followers, PacketSink, SinkError, TxPacket, TxRun};
-use crate::testkit::{HeapMemory, ListSink};
+use crate::testkit::{ListSink, Withdraws};
 use proptest::prelude::*;
 use wire::LKey;
 
@@ -207,28 +207,23 @@ fn nobody_follows_while_the_peer_is_not_ready() {
 fn memory_that_goes_ends_the_request_that_needs_it() {
     let (mut rig, region) = rc();
     post_all(&mut rig, &writes(&region, 4, 8));
-    struct Withdraws(ListSink, HeapMemory, crate::RegionId);
-    impl PacketSink for Withdraws {
-        fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-            self.0.emit(packet)?;
-            if self.0.sent.len() == 2 {
-                self.1.remove(self.2);
-            }
-            Ok(())
-        }
-    }
-    let mut sink = Withdraws(ListSink::new(rig.memory.clone(), 9), rig.memory.clone(), region.id);
+    let list = ListSink::new(rig.memory.clone(), 9);
+    let mut sink = Withdraws { list, after: 2, region: region.id };
     rig.engine.poll_transmit(rig.now, &mut sink);
-    assert_eq!(sink.0.sent.len(), 2);
+    assert_eq!(sink.list.sent.len(), 2);
     assert_eq!(rig.count(Counter::TxPackets), 2);
     ack(&mut rig, 0x101);
     let flushed = WcStatus::WrFlushErr;
     completes(&rig, &[(2, WcStatus::LocProtErr), (3, flushed)]);
 }
 
-/// A QP in RTS with a queue for so many requests, and a region.
+/// An RC QP in RTS with a queue for so many requests, and a region.
 pub(super) fn rc_of(depth: u32) -> (Rig, Region) {
-    let mut rig = Rig::with_capacities(QpType::Rc, QpState::Rts, attributes(), depth, 1024);
+    rig_of(QpType::Rc, depth)
+}
+
+pub(super) fn rig_of(qp_type: QpType, depth: u32) -> (Rig, Region) {
+    let mut rig = Rig::with_capacities(qp_type, QpState::Rts, attributes(), depth, 1024);
     let region = rig.region(0x8_0000, Access::LOCAL_WRITE);
     (rig, region)
 }
@@ -337,7 +332,7 @@ pub(super) fn play(rig: &mut Rig, rounds: &[Round], in_runs: bool) -> Vec<Seen> 
         next = next.max(sink.0.sent.iter().map(|packet| packet.bth.psn.value() + 1).max().unwrap_or(0));
         let sent = sink.0.sent.into_iter().map(|it| (it.bth, it.ext, it.payload, it.again)).collect();
         let covered = (acked + more).min(next);
-        if covered > acked {
+        if covered > acked && rig.shared.qp_type().is_reliable() {
             match refused {
                 None => ack(rig, covered - 1),
                 Some(true) => nak(rig, covered - 1, NakCode::PsnSequence),

@@ -1,4 +1,4 @@
-//! The middles of a long WRITE or SEND of RC that follow one another, with payloads that the memory holds.
+//! The middles of a long WRITE or SEND of RC or UC that follow one another, with payloads that the memory holds.
 //!
 //! They are alike but for PSN and AckReq, so what the stages ask of the first is asked once, and what the others come to is noted together.
 //! A packet is left to the stages as soon as one of them would do anything else than place it and acknowledge it, or it turns out to be
@@ -31,7 +31,8 @@ pub(crate) fn execute<M: Memory>(
     };
     if packets > 0 {
         count_admitted(qp, first, packets);
-        run::advance(qp, packets, asks_ack);
+        // rocev2 facts, transport 19: UC acknowledges nothing, whatever is asked for.
+        run::advance(qp, packets, asks_ack && qp.qp_type.is_reliable());
     }
     packets
 }

@@ -111,6 +111,32 @@ fn messages_that_arrive() {
     }
 }
 
+/// UC: nothing is acknowledged, though it may be asked for, and one that is spoilt ends its message.
+#[test]
+fn messages_without_acknowledgements() {
+    for operation in [Write, Send] {
+        let talk = |spoilt: usize| {
+            let name = format!("{operation:?}, {spoilt} is spoilt");
+            let rig = || Rig::new(QpType::Uc);
+            either_way_on(&name, rig, |talk| {
+                talk.post(&[100, 700, 3000]);
+                let mut packets = match operation {
+                    Write => talk.write(FIRST, 12, &talk.region),
+                    _ => talk.message(Send, FIRST, 12),
+                };
+                packets.iter_mut().for_each(|packet| packet.bth.ack_req = true);
+                talk.burst(&packets, |index| index == spoilt);
+                assert!(talk.rig.sent().is_empty());
+                let received = usize::from(operation == Send && spoilt >= packets.len());
+                assert_eq!(talk.rig.recv_cqes().len(), received);
+                assert_eq!(talk.rig.count(Counter::RxPackets), 12);
+            })
+        };
+        assert_eq!(talk(99), 9, "all middles but the first");
+        assert_eq!(talk(6), 4, "those before it but the first");
+    }
+}
+
 /// Behind it nothing is executed, until it comes again.
 #[test]
 fn one_that_is_spoilt() {
@@ -389,11 +415,13 @@ fn play(talk: &mut Talk, steps: &[Step]) -> String {
 proptest! {
     #[test]
     fn any_dialogue(steps in steps()) {
-        let [runs, one_by_one] = [true, false].map(|runs| {
-            let mut talk = Talk::new(Rig::new(QpType::Rc), runs);
-            let seen = play(&mut talk, &steps);
-            seen + &talk.seen()
-        });
-        prop_assert_eq!(runs, one_by_one);
+        for qp_type in [QpType::Rc, QpType::Uc] {
+            let [runs, one_by_one] = [true, false].map(|runs| {
+                let mut talk = Talk::new(Rig::new(qp_type), runs);
+                let seen = play(&mut talk, &steps);
+                seen + &talk.seen()
+            });
+            prop_assert_eq!(runs, one_by_one);
+        }
     }
 }

@@ -79,22 +79,13 @@ fn a_duplicate_is_answered_one_by_one() {
 /// A NAK is where the response would have been that found no memory, though some of its run have left.
 #[test]
 fn memory_that_goes_in_a_run_is_told_at_its_place() {
-    struct Withdraws(ListSink, HeapMemory, crate::RegionId);
-    impl PacketSink for Withdraws {
-        fn emit(&mut self, packet: &TxPacket<'_>) -> Result<(), SinkError> {
-            self.0.emit(packet)?;
-            if self.0.sent.len() == 3 {
-                self.1.remove(self.2);
-            }
-            Ok(())
-        }
-    }
     let mut rig = Rig::new(QpType::Rc);
     let source = rig.region(0x1000, ALL);
     rig.deliver(&read(&rig, FIRST, reth(&source, 0, 8 * 256)));
-    let mut sink = Withdraws(ListSink::new(rig.memory.clone(), 99), rig.memory.clone(), source.id);
+    let list = ListSink::new(rig.memory.clone(), 99);
+    let mut sink = Withdraws { list, after: 3, region: source.id };
     rig.engine.poll_transmit(rig.now, &mut sink);
-    assert_eq!(acks(&sink.0.sent[3..]), [nak(NakCode::RemoteAccess, FIRST + 3, 1)]);
+    assert_eq!(acks(&sink.list.sent[3..]), [nak(NakCode::RemoteAccess, FIRST + 3, 1)]);
     assert_failed(&mut rig);
 }
 
