@@ -84,7 +84,7 @@ fn case<'a>(report: &'a Value, id: &str) -> &'a Value {
 #[test]
 fn two_cases_twice_make_a_report_with_medians_of_what_was_measured() {
     let directory = TempDir::new().unwrap();
-    let line = "suite --only ring/write/64 --only limits/copy-crc-hot/4096 -r 2 -D 30ms --json -o";
+    let line = "suite --only ring/write/64 --only limits/copy-crc-hot/4096 --anywhere -r 2 -D 30ms --json -o";
     let output = command(line).arg(directory.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     // One round of all before the next of any.
@@ -198,7 +198,8 @@ fn ctrl_c_leaves_a_report_marked_incomplete() {
     assert_eq!(written["complete"], false);
     assert!(html.contains("Incomplete."), "{html}");
     let trip = case(&written, "limits/round-trip");
-    let raw = trip["values"]["p50_us"]["raw"].as_array().unwrap();
-    assert!(raw.len() >= 2, "{trip}");
+    // Those that do not count, since another had the cores near, are here, too.
+    let of = |which: &str| trip["values"]["p50_us"][which].as_array().map_or(0, Vec::len);
+    assert!(of("raw") + of("raw_apart") >= 2, "{trip}");
     assert_eq!(case(&written, "ring/write/64")["status"], "measured");
 }

@@ -6,7 +6,7 @@ use super::{PostError, QpShared};
 use crate::limits::MAX_MESSAGE;
 use crate::wr::{RecvWr, Remote, SendFlags, SendOp, SendWr, Sge};
 use ring::Posting;
-use wire::{LKey, Srqn};
+use wire::Srqn;
 
 /// Send requests that are being posted together. Dropped, it has posted nothing.
 #[derive(Debug)]
@@ -21,9 +21,7 @@ pub struct SendList<'a> {
 
 impl<'a> SendList<'a> {
     pub(super) fn new(qp: &'a QpShared, posting: Posting<'a, Wqe>) -> Self {
-        let piece = Sge { addr: 0, len: 0, lkey: LKey::new(0) };
-        let takes_pieces = qp.check_piece(&SendOp::Send, &piece).is_ok();
-        SendList { qp, posting, is_empty: true, takes_pieces }
+        SendList { qp, posting, is_empty: true, takes_pieces: qp.takes_pieces() }
     }
 
     /// Adds a request. One that is refused is not in the list; those before it are.

@@ -275,6 +275,12 @@ impl QpShared {
         if piece.len > MAX_MESSAGE { Err(PostError::TooLong) } else { Ok(()) }
     }
 
+    /// Whether the kind of its QP and its queue let in SENDs and WRITEs of one piece.
+    #[inline(always)]
+    pub(super) fn takes_pieces(&self) -> bool {
+        self.sq.max_sge > 0 && self.qp_type.supports(&SendOp::Send)
+    }
+
     /// Bytes of its rings.
     pub fn ring_bytes(&self) -> usize {
         self.sq.bytes() + self.rq.ring_bytes()
