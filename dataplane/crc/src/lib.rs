@@ -43,5 +43,16 @@ pub fn update(crc: u32, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// The same of two strings: sooner than one after the other if they are short and as long as each other.
+#[inline]
+pub fn update_pair((crc, bytes): (u32, &[u8]), (its_crc, other): (u32, &[u8])) -> (u32, u32) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if let Some(wide) = Wide::found().filter(|_| bytes.len() == other.len()) {
+        // SAFETY: as many bytes as both slices have; the processor was asked.
+        return unsafe { wide.sum_pair((bytes.as_ptr(), crc), (other.as_ptr(), its_crc), bytes.len()) };
+    }
+    (update(crc, bytes), update(its_crc, other))
+}
+
 #[cfg(test)]
 mod tests;

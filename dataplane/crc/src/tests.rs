@@ -118,6 +118,69 @@ mod wide {
         led(&string[..16 + 4], 4, 0, 3);
     }
 
+    /// Copies two strings at once, whose leads differ.
+    #[track_caller]
+    fn led_pair(strings: [&[u8]; 2], behind: usize, to: usize, crc: u32) {
+        let [(head, source), (other_head, other)] = strings.map(|string| string.split_at(16 + behind));
+        let between = &[&[0; 16], &head[16..]].concat();
+        assert_eq!(head[16..], other_head[16..], "what is between is the same");
+        let bytes = [head, other_head]
+            .map(|head| [0, 8].map(|at| u64::from_le_bytes(head[at..][..8].try_into().unwrap())));
+        let (len, lead) = (source.len(), Lead { crc: expect(between, crc), bytes: bytes[0], behind });
+        let what = format!("{len} bytes to {to}, {behind} behind the lead, after {crc:#x}");
+        for way in ways() {
+            let (mut room, mut its) = (vec![0xA5; to + len + 70], vec![0xA5; len + 70]);
+            let first = (source.as_ptr(), room[to..].as_mut_ptr());
+            let second = (other.as_ptr(), its.as_mut_ptr());
+            // SAFETY: as many bytes as both slices have to read and to write; the processor and the lead are as the other test's.
+            let states = unsafe { way.copy_led_pair(first, second, len, lead, bytes[1]) };
+            assert_eq!(
+                <[u32; 2]>::from(states),
+                strings.map(|string| expect(string, crc)),
+                "{way:?}: {what}"
+            );
+            check(&room, source, to, &what);
+            check(&its, other, 0, &what);
+        }
+    }
+
+    #[test]
+    fn of_two_strings_at_once_each_has_its_bytes_and_its_sum() {
+        let (string, mut other) = (bytes(700, 13), bytes(900, 14));
+        for len in (4..=504).step_by(4) {
+            for behind in [0, 4] {
+                let (at, its) = (len % 37, len % 41);
+                let end = 16 + behind + len;
+                other[its + 16..][..behind].copy_from_slice(&string[at + 16..][..behind]);
+                led_pair([&string[at..][..end], &other[its..][..end]], behind, len % 5, state(len + behind));
+            }
+        }
+        // The same bytes for both.
+        led_pair([&string[..84], &string[..84]], 4, 1, 3);
+    }
+
+    #[test]
+    fn two_strings_are_summed_as_each_by_itself() {
+        let (string, other) = (bytes(700, 15), bytes(700, 16));
+        for len in 0..=520 {
+            let (first, second) = (&string[len % 31..][..len], &other[len % 29..][..len]);
+            let (crc, its_crc) = (state(len), state(len + 1));
+            let expected = (expect(first, crc), expect(second, its_crc));
+            assert_eq!(update_pair((crc, first), (its_crc, second)), expected, "{len} bytes");
+            for way in ways() {
+                // SAFETY: so many bytes are in both slices; the processor was asked.
+                let found = unsafe { way.sum_pair((first.as_ptr(), crc), (second.as_ptr(), its_crc), len) };
+                assert_eq!(found, expected, "{way:?}: {len} bytes");
+            }
+        }
+        let (short, long) = (&string[..40], &other[..90]);
+        assert_eq!(
+            update_pair((1, short), (2, long)),
+            (expect(short, 1), expect(long, 2)),
+            "of other lengths"
+        );
+    }
+
     #[test]
     fn a_lead_reaches_over_fours_up_to_what_there_is_a_factor_for() {
         let lead = |behind| Lead { crc: 0, bytes: [0; 2], behind };
@@ -164,12 +227,22 @@ mod wide {
         }
     }
 
+    /// Ends a thread that looks at it, also when the test fails.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// The sum is that of the copy, not that of what its bytes become meanwhile.
     #[test]
     fn what_is_summed_is_what_was_copied() {
         let source: Vec<AtomicU8> = (0..400).map(|_| AtomicU8::new(0)).collect();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _over = Over(&over);
             scope.spawn(|| {
                 let mut turn = 0u8;
                 while !over.load(Ordering::Relaxed) {
@@ -180,19 +253,21 @@ mod wide {
             for turn in 0..400_000 {
                 // Two loads of the same bytes differ mostly where one of them reaches into another cache line.
                 let (len, from) = (turn % if turn % 2 == 0 { 300 } else { 32 }, turn / 32 % 100);
-                let from = source[from..][..len].as_ptr().cast::<u8>();
+                let from = source[from..][..300].as_ptr().cast::<u8>();
+                let lead = Lead { crc: 1, bytes: [0; 2], behind: 0 };
+                let short = 4 + len % 64 / 4 * 4;
                 for way in ways() {
-                    let mut room = [0; 300];
+                    let (mut room, mut its) = ([0; 300], [0; 300]);
                     // SAFETY: so many bytes, which others write, and room for them.
                     let state = unsafe { way.copy(from, room.as_mut_ptr(), len, 1) };
-                    let sum = expect(&room[..len], 1);
-                    if state != sum {
-                        over.store(true, Ordering::Relaxed);
-                        panic!("{way:?}: {len} bytes: {state:#x} instead of {sum:#x}");
-                    }
+                    assert_eq!(state, expect(&room[..len], 1), "{way:?}: {len} bytes");
+                    let (first, second) = ((from, room.as_mut_ptr()), (from, its.as_mut_ptr()));
+                    // SAFETY: the same of both.
+                    let (state, its_state) = unsafe { way.copy_led_pair(first, second, short, lead, [0; 2]) };
+                    assert_eq!(state, expect(&room[..short], 1), "{way:?}: {short} bytes");
+                    assert_eq!(its_state, expect(&its[..short], 1), "{way:?}: {short} bytes, the other");
                 }
             }
-            over.store(true, Ordering::Relaxed);
         });
     }
 

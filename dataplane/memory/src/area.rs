@@ -2,7 +2,6 @@
 
 use crate::copy;
 use crate::summed::{self, Kept};
-use crc::Lead;
 use engine::{PersistError, RegionGone};
 use memmap2::MmapRaw;
 use nix::sys::mman::{MsFlags, msync};
@@ -71,14 +70,6 @@ impl<'a> Area<'a> {
         // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
         unsafe { copy::copy_out(at, to.as_mut_ptr(), to.len()) };
         Ok(())
-    }
-
-    /// Copies out behind a lead; the CRC-32 state after them.
-    #[inline(always)]
-    pub fn read_led(self, offset: u64, to: &mut [u8], lead: Lead) -> Result<u32, OutOfRange> {
-        let at = self.at(offset, to.len())?;
-        // SAFETY: `at` has `to.len()` bytes, checked; the slice is exclusive, so they do not overlap.
-        Ok(unsafe { summed::copy_led(at, to.as_mut_ptr(), to.len(), lead) })
     }
 
     /// The CRC-32 state after `len` bytes, given that before.

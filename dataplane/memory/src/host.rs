@@ -2,7 +2,8 @@
 
 use crate::area::{Area, OutOfRange};
 use crate::regions::{Reader, Table};
-use crc::Lead;
+use crate::source::Source;
+
 use engine::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -161,23 +162,20 @@ pub struct Region<'a> {
     area: Area<'a>,
 }
 
-impl Region<'_> {
+impl<'a> Region<'a> {
     /// Which one it is.
     #[inline]
     pub fn id(&self) -> RegionId {
         self.id
     }
 
-    /// Copies out a whole span behind a lead; the CRC-32 after its bytes, which are those that were copied. A span of another region is
-    /// [`RegionGone`].
+    /// The bytes of a span, to be copied out. A span of another region is [`RegionGone`].
     #[inline(always)]
-    pub fn read_led(&self, src: Span, dst: &mut [u8], lead: Lead) -> Result<u32, RegionGone> {
-        debug_assert_eq!(src.len() as usize, dst.len());
+    pub fn source(&self, src: Span) -> Result<Source<'a>, RegionGone> {
         if src.region() != self.id {
             return Err(RegionGone);
         }
-        let len = dst.len().min(src.len() as usize);
-        self.area.read_led(src.offset(), &mut dst[..len], lead).map_err(gone)
+        Source::of_area(self.area, src.offset(), src.len() as usize).map_err(gone)
     }
 }
 

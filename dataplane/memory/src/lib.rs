@@ -17,7 +17,7 @@
 //! once per burst. [`Regions`] keeps the memory until every reader has done so. Nobody has to be trusted for this: a
 //! worker that is never driven again keeps memory from being freed, and that is all.
 //!
-//! Unsafe code is in `copy.rs` and `summed/` (the moves; those that sum in one pass are the crate `crc`'s), `area.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs`, `lender.rs` (which memory is alive);
+//! Unsafe code is in `copy.rs` and `summed/` (the moves; those that sum in one pass are the crate `crc`'s), `area.rs` and `source.rs` (bounds before moves), `map.rs` (guard pages) and `host.rs`, `lender.rs` (which memory is alive);
 //! `regions.rs` only offers [`Regions::register_raw`], whose caller promises.
 //!
 //! Under Miri: `scripts/miri.sh memory`.
@@ -31,11 +31,14 @@ mod host;
 mod lender;
 mod map;
 mod regions;
+mod source;
 mod summed;
 
 pub use area::OutOfRange;
 pub use buffer::{Buffer, BufferError};
+pub use crc::Lead;
 pub use host::{HostMemory, Region};
 pub use lender::Lender;
 pub use regions::{PartError, Regions, TableFull};
+pub use source::Source;
 pub use summed::copy_lent;

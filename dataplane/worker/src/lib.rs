@@ -42,6 +42,7 @@ mod handoff;
 mod idle;
 mod impaired;
 mod lane;
+mod led;
 #[allow(unsafe_code)]
 mod lend;
 mod link;

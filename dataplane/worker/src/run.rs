@@ -34,7 +34,7 @@ impl BurstSink<'_> {
         }
         // Payloads without pad are summed while they are copied.
         if len > 0 && padded == len {
-            return self.write_summed_run(run, frame, followers);
+            return self.write_led_run(run, frame, followers);
         }
         // Composed for the first of them: often there is none.
         let mut headers = None;
@@ -54,42 +54,9 @@ impl BurstSink<'_> {
         Ok(())
     }
 
-    /// Frames of so many bytes, which are summed in the pass that copies their payloads.
-    #[inline(always)]
-    fn write_summed_run(
-        &mut self,
-        run: &TxRun<'_>,
-        frame: usize,
-        followers: &mut impl Followers,
-    ) -> Result<(), SinkError> {
-        let Outgoing { fresh, burst, bytes, memory, ip_id, .. } = &mut *self.outgoing;
-        // Headers are composed, and the region is found, for the first of them: often there is none.
-        let mut first = None;
-        for _ in 0..burst.room() {
-            let Some(follower) = followers.next() else { break };
-            let Some(mut mbuf) = fresh.take_whole(frame) else { return self.no_buffer() };
-            let (headers, region) = match &mut first {
-                Some(found) => found,
-                None => first.insert((run_of(run, ip_id), memory.region(follower.span.region())?)),
-            };
-            if region.id() != follower.span.region() {
-                *region = memory.region(follower.span.region())?;
-            }
-            let out = mbuf.roomy_mut(frame.max(MAX_HEADERS_LEN));
-            let room = out.first_chunk_mut().ok_or(SinkError::RegionGone)?;
-            let lead = headers.write_leading((follower.ack_req, follower.psn), follower.va, room);
-            let (payload, seal) = out[headers.len()..frame].split_at_mut(run.len as usize);
-            let icrc = region.read_led(follower.span, payload, lead)?;
-            seal.copy_from_slice(&Icrc::after(icrc).to_wire());
-            *bytes += frame;
-            let _ = burst.push(mbuf);
-        }
-        Ok(())
-    }
-
     /// The pool has none: what it is for is offered again at the next poll.
     #[cold]
-    fn no_buffer(&mut self) -> Result<(), SinkError> {
+    pub(crate) fn no_buffer(&mut self) -> Result<(), SinkError> {
         self.traffic.no_buffer += 1;
         Err(SinkError::Full)
     }
@@ -148,7 +115,7 @@ impl BurstSink<'_> {
 
 /// The headers of a run, which has an identification of its own.
 #[inline(always)]
-fn run_of(run: &TxRun<'_>, ip_id: &mut u16) -> HeaderRun {
+pub(crate) fn run_of(run: &TxRun<'_>, ip_id: &mut u16) -> HeaderRun {
     *ip_id = ip_id.wrapping_add(1);
     HeaderRun::new(run.template, &run.bth, run.reth, *ip_id, run.len as usize)
 }

@@ -24,7 +24,7 @@ impl Left {
 }
 
 /// Choices for a shuffle: a load from `k` on moves `k` bytes to the end, with zeros in front; 16 later it drops the first `k`, with zeros behind.
-static SHIFTS: [u8; 48] = {
+pub static SHIFTS: [u8; 48] = {
     let mut table = [0x80; 48];
     let mut at = 0;
     while at < 16 {

@@ -6,6 +6,7 @@
 //! | `moves.rs` | loads and stores that may race |
 //! | `register.rs` | the multiplications |
 //! | `few.rs` | less than a block |
+//! | `pair.rs` | the same of two strings at once |
 //! | `blocks.rs`, `zmm.rs` | whole blocks |
 //!
 //! A length that is no multiple of a block begins with what is less than one: so what is left at the end has one form.
@@ -13,6 +14,7 @@
 mod blocks;
 mod few;
 mod moves;
+mod pair;
 mod register;
 mod zmm;
 
@@ -109,6 +111,27 @@ impl Wide {
         }
     }
 
+    /// The same of two strings of `len` bytes each.
+    ///
+    /// # Safety
+    /// As for [`sum`](Self::sum) of each.
+    #[inline]
+    pub unsafe fn sum_pair(
+        self,
+        (from, crc): (*const u8, u32),
+        (other, its_crc): (*const u8, u32),
+        len: usize,
+    ) -> (u32, u32) {
+        if self != Wide::Xmm && pair::fits(len) {
+            // SAFETY: the caller's promises; both others have what it takes.
+            return unsafe { pair::sum(from, other, len, crc, its_crc) };
+        }
+        // SAFETY: the caller's promises.
+        let first = unsafe { self.sum(from, len, crc) };
+        // SAFETY: the same.
+        (first, unsafe { self.sum(other, len, its_crc) })
+    }
+
     /// Copies `len` bytes and returns the state after them, given that before.
     ///
     /// # Safety
@@ -157,6 +180,32 @@ impl Wide {
                 Wide::Zmm => zmm_led(from, to, len, crc, first, second, behind),
             }
         }
+    }
+
+    /// The same of two strings of `len` bytes each, whose leads differ in their sixteen bytes alone.
+    ///
+    /// # Safety
+    /// As for [`copy_led`](Self::copy_led) of each.
+    #[inline(always)]
+    pub unsafe fn copy_led_pair(
+        self,
+        (from, to): (*const u8, *mut u8),
+        (other, its): (*const u8, *mut u8),
+        len: usize,
+        lead: Lead,
+        its_lead: [u64; 2],
+    ) -> (u32, u32) {
+        debug_assert!(lead.reaches(len));
+        let Lead { crc, bytes: [begin, end], behind } = lead;
+        if self != Wide::Xmm && pair::fits(len) {
+            let (begin, its_begin) = ((begin, end), (its_lead[0], its_lead[1]));
+            // SAFETY: the caller's promises; both others have what it takes.
+            return unsafe { pair::copy_led(begin, its_begin, len, crc, behind, (from, to), (other, its)) };
+        }
+        // SAFETY: the caller's promises.
+        let first = unsafe { self.copy_led(from, to, len, lead) };
+        // SAFETY: the same.
+        (first, unsafe { self.copy_led(other, its, len, Lead { bytes: its_lead, ..lead }) })
     }
 
     /// # Safety

@@ -57,18 +57,56 @@ pub fn moved(bytes: __m128i, by: __m128i) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub unsafe fn moved_wide(bytes: __m256i, by: __m256i) -> __m256i {
-    let (first, second): (__m256i, __m256i);
+    // SAFETY: the caller's promise.
+    let (first, second) = unsafe { (multiplied::<0x00>(bytes, by), multiplied::<0x11>(bytes, by)) };
+    _mm256_xor_si256(first, second)
+}
+
+/// The same 16 bytes in both halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn both(bytes: __m128i) -> __m256i {
+    _mm256_broadcastsi128_si256(bytes)
+}
+
+/// [`over`] for both halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn over_both(sixteens: usize) -> __m256i {
+    both(over(sixteens))
+}
+
+/// One multiplication in each half; which of their halves, `WHICH` says as to `vpclmulqdq`.
+///
+/// # Safety
+/// The processor has VPCLMULQDQ.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn multiplied<const WHICH: u8>(bytes: __m256i, by: __m256i) -> __m256i {
+    let product: __m256i;
     // SAFETY: only registers, and the caller's promise.
     unsafe {
-        asm!("vpclmulqdq {to}, {bytes}, {by}, 0x00", to = lateout(ymm_reg) first, bytes = in(ymm_reg) bytes,
-            by = in(ymm_reg) by, options(pure, nomem, nostack, preserves_flags));
+        asm!("vpclmulqdq {product}, {bytes}, {by}, {which}", product = lateout(ymm_reg) product, bytes = in(ymm_reg) bytes,
+            by = in(ymm_reg) by, which = const WHICH, options(pure, nomem, nostack, preserves_flags));
     }
-    // SAFETY: as above.
-    unsafe {
-        asm!("vpclmulqdq {to}, {bytes}, {by}, 0x11", to = lateout(ymm_reg) second, bytes = in(ymm_reg) bytes,
-            by = in(ymm_reg) by, options(pure, nomem, nostack, preserves_flags));
-    }
-    _mm256_xor_si256(first, second)
+    product
+}
+
+/// [`remainder`] of each half.
+///
+/// # Safety
+/// The processor has VPCLMULQDQ.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub unsafe fn remainders(bytes: __m256i) -> (u32, u32) {
+    let (half, barrett) = (both(constant(&LAST.half)), both(constant(&LAST.barrett)));
+    // SAFETY: the caller's promise.
+    let first = unsafe { multiplied::<0x10>(bytes, half) };
+    let bits = _mm256_xor_si256(first, _mm256_srli_si256::<8>(bytes));
+    // SAFETY: the same.
+    let product = unsafe { multiplied::<0x10>(multiplied::<0x00>(bits, barrett), barrett) };
+    let rest = _mm256_xor_si256(bits, product);
+    (_mm256_extract_epi32::<2>(rest) as u32, _mm256_extract_epi32::<6>(rest) as u32)
 }
 
 /// The remainder of what a register stands for, and 32 zero bits behind it.

@@ -59,6 +59,29 @@ pub(crate) unsafe fn copy_led(from: *const u8, to: *mut u8, len: usize, lead: Le
     unsafe { copy(from, to, len, lead.state()) }
 }
 
+/// The same of two strings of `len` bytes each, whose leads differ in their sixteen bytes alone.
+///
+/// # Safety
+/// As for [`copy`] of each.
+#[inline(always)]
+pub(crate) unsafe fn copy_led_pair(
+    (from, to): (*const u8, *mut u8),
+    (other, its): (*const u8, *mut u8),
+    len: usize,
+    lead: Lead,
+    its_lead: [u64; 2],
+) -> (u32, u32) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if let Some(wide) = Wide::found().filter(|_| lead.reaches(len)) {
+        // SAFETY: the caller's promise; the processor was asked, and so was the lead.
+        return unsafe { wide.copy_led_pair((from, to), (other, its), len, lead, its_lead) };
+    }
+    // SAFETY: the caller's promise.
+    let first = unsafe { copy_led(from, to, len, lead) };
+    // SAFETY: the same.
+    (first, unsafe { copy_led(other, its, len, Lead { bytes: its_lead, ..lead }) })
+}
+
 /// Copies `to.len()` bytes that a [`Lender`](crate::Lender) has lent, and returns the CRC-32 state after them, given that
 /// before.
 ///
