@@ -39,6 +39,13 @@ impl Icrc {
         self.0 = crc::update(self.0, bytes);
     }
 
+    /// Two at once, each after bytes of its own. It takes less time than one after the other where they are short and of the same length.
+    #[inline(always)]
+    pub(crate) fn update_both(both: &mut [Icrc; 2], bytes: [&[u8]; 2]) {
+        let [Icrc(first), Icrc(second)] = both;
+        (*first, *second) = ::crc::update_pair((*first, bytes[0]), (*second, bytes[1]));
+    }
+
     /// The CRC-32 number.
     pub const fn value(self) -> u32 {
         self.0

@@ -132,25 +132,28 @@ impl Lane {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
         let (mut bytes, mut run) = (0, None::<Run>);
-        for index in fates.len()..burst.len() {
+        while fates.len() < burst.len() && bytes < GROUP_BYTES {
+            let index = fates.len();
             if let Some(later) = burst.get(index + AHEAD) {
                 later.prefetch_data();
             }
-            let mbuf = &mut burst[index];
-            let len = mbuf.pkt_len();
+            let followers = run.as_mut().map_or(0, |run| followers(&burst[index..], run));
+            if followers == 2
+                && let Some(later) = burst.get(index + AHEAD + 1)
+            {
+                later.prefetch_data();
+            }
+            let len = burst[index].pkt_len() * followers.max(1);
+            bytes += len;
             if origin == Origin::Wire {
                 self.counters.traffic.rx_bytes += len as u64;
             }
-            bytes += len;
-            let follows = run.as_mut().is_some_and(|run| follows(mbuf, run));
-            if follows {
-                fates.push(Fate::Follows);
-                if bytes >= GROUP_BYTES {
-                    break;
-                }
+            if followers > 0 {
+                // As long as each other.
+                (0..followers).for_each(|_| fates.push(Fate::Follows));
                 continue;
             }
-            let place = &mut frames[index];
+            let (mbuf, place) = (&mut burst[index], &mut frames[index]);
             let is_lent = mbuf.is_lent();
             let fate =
                 if is_lent { self.lent_fate(mbuf, place) } else { self.whole_fate(mbuf, place, origin) };
@@ -162,9 +165,6 @@ impl Lane {
             fates.push(fate);
             if is_lent && let Some(lent) = LentRun::begin(&burst[index..], place, fate) {
                 return Some(lent);
-            }
-            if bytes >= GROUP_BYTES {
-                break;
             }
         }
         None
@@ -306,15 +306,18 @@ impl Lane {
         let Received { burst, fates, frames } = received;
         let mut leaving = false;
         let burst = burst.as_slice();
-        for (index, ((mbuf, fate), frame)) in burst.iter().zip(fates).zip(frames).enumerate().skip(begin) {
+        let mut next = begin;
+        while let (Some(mbuf), Some(fate), Some(frame)) = (burst.get(next), fates.get(next), frames.get(next))
+        {
+            next += 1;
             match (fate, frame) {
                 (Fate::Local(place), Some(frame)) => {
                     self.execute_at(now, mbuf, frame, *place);
-                    let behind = index + 1;
-                    let followers = fates[behind..].iter().take_while(|fate| **fate == Fate::Follows).count();
+                    let followers = fates[next..].iter().take_while(|fate| **fate == Fate::Follows).count();
                     if followers > 0 {
-                        let followers = &burst[behind..behind + followers];
-                        self.engine.deliver_followers(now, *place, frame, followers, Mbuf::data);
+                        let behind = &burst[next..next + followers];
+                        self.engine.deliver_followers(now, *place, frame, behind, Mbuf::data);
+                        next += followers;
                     }
                 }
                 (Fate::Lent(place, icrc), Some(frame)) => self.execute_lent(now, mbuf, frame, *place, *icrc),
@@ -384,10 +387,21 @@ fn begin_run(mbuf: &Mbuf, frame: &Option<Frame>, fate: Fate, origin: Origin) -> 
     Run::of(frame, only_segment(mbuf)?)
 }
 
-/// Whether a frame comes next in a run, and is right.
+/// How many of the next two frames come next in a run, and are right.
 #[inline(always)]
-fn follows(mbuf: &Mbuf, run: &mut Run) -> bool {
-    mbuf.stripped_vlan().is_none() && only_segment(mbuf).is_some_and(|bytes| run.take(bytes))
+fn followers(mbufs: &[Mbuf], run: &mut Run) -> usize {
+    let mut bytes = mbufs.iter().map_while(untagged);
+    match (bytes.next(), bytes.next()) {
+        (Some(first), Some(second)) => run.take_two(first, second),
+        (Some(only), None) => usize::from(run.take(only)),
+        (None, _) => 0,
+    }
+}
+
+/// The same if nobody has taken a tag from the frame.
+#[inline(always)]
+fn untagged(mbuf: &Mbuf) -> Option<&[u8]> {
+    mbuf.plain_data().or_else(|| only_segment(mbuf).filter(|_| mbuf.stripped_vlan().is_none()))
 }
 
 /// The bytes of a frame in one segment.

@@ -280,8 +280,24 @@ impl Mbuf {
     #[inline(always)]
     pub fn prefetch_data(&self) {
         let head = self.head();
-        let start = head.data_start();
-        prefetch_lines(start, lines_of(start.addr(), usize::from(head.data_len())));
+        let (start, len) = (head.data_start(), usize::from(head.data_len()));
+        if 0 < len && len <= 3 * CACHE_LINE {
+            // As mostly it begins with a line: the first, the second and the last, which may be the same.
+            prefetch_lines(start, 1);
+            prefetch_lines(start.wrapping_add(CACHE_LINE.min(len - 1)), 1);
+            prefetch_lines(start.wrapping_add(len - 1), 1);
+        } else {
+            prefetch_lines(start, lines_of(start.addr(), len));
+        }
+    }
+
+    /// The bytes of a packet that lies in one buffer of its own, and of which no tag was removed: what most packets are, found out sooner
+    /// than by one question after the other.
+    #[inline(always)]
+    pub fn plain_data(&self) -> Option<&[u8]> {
+        let odd = dpdk_sys::SHIM_MBUF_EXTERNAL | dpdk_sys::SHIM_RX_VLAN_STRIPPED | lend::in_one_flag();
+        // SAFETY: neither lent nor external; the slice borrows `self`.
+        (self.nb_segs() == 1 && self.flags() & odd == 0).then(|| unsafe { self.head().own_bytes() })
     }
 
     /// The bytes of the first segment, to be changed.

@@ -57,6 +57,7 @@ fn a_packet_in_one_buffer_has_its_parts_and_arrives_as_a_copy() {
         let mut packet = in_one(&small, &mut whole, &returns);
         assert_eq!((packet.pkt_len(), packet.nb_segs(), packet.is_lent()), (1400, 1, true));
         assert!(packet.data().is_empty(), "no slice lies over what others may write");
+        assert_eq!(packet.plain_data(), None);
         assert!(packet.prepend(1).is_none(), "what describes the loan stays");
         send(&mut tx, packet);
         let mut burst = MbufBurst::<8>::new();

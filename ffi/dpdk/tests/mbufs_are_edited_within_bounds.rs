@@ -36,6 +36,15 @@ fn mbufs_are_edited_within_bounds() {
     mbuf.data_mut().copy_from_slice(b"12345");
     assert_eq!((bytes(&mbuf), mbuf.headroom(), mbuf.tailroom()), (b"12345".to_vec(), headroom + 1, 250));
 
+    // Plain until a tag is removed, or a second buffer follows.
+    assert_eq!(mbuf.plain_data(), Some(&b"12345"[..]));
+    let mut tagged = pool.alloc().unwrap();
+    tagged.set_stripped_vlan(7);
+    assert_eq!(tagged.plain_data(), None);
+    let chained = pool.alloc().unwrap().chain(tagged).unwrap();
+    assert_eq!((chained.nb_segs(), chained.plain_data()), (2, None));
+    drop(chained);
+
     // Room behind what is appended, as far as the buffer has it.
     let mut roomy = pool.alloc().unwrap();
     for (n, room, got) in [(10, 20, 20), (10, 5, 10), (200, 300, 236)] {

@@ -47,6 +47,8 @@ pub struct Run {
     /// The iCRC before the BTH where the identification is 0, once it was needed: most frames are not followed. What is shared of the BTH is
     /// summed each time: from there on a WRITE has, with its iCRC, as many bytes more than its payload as one register.
     icrc: Option<Icrc>,
+    /// The words of the latest that was asked for, and the iCRC before its BTH: most senders leave identification and checksum as they are.
+    latest: (Words, Icrc),
     /// Bytes of each frame, and up to the end of its iCRC.
     frame_len: usize,
     end: usize,
@@ -106,47 +108,96 @@ impl Run {
         shared.iter_mut().zip(words).for_each(|(shared, word)| *shared &= word);
         // With identification and checksum it is right, so it is what is missing to zero without them.
         let ip_sum = 2 * 0xFFFF - half(words[2] >> 16) - half(words[3]);
-        runs.then_some(Run { shared, next: after(last), ip_sum, icrc: None, frame_len, end })
+        runs.then_some(Run {
+            shared,
+            next: after(last),
+            ip_sum,
+            icrc: None,
+            latest: ([0; 6], Icrc::start()),
+            frame_len,
+            end,
+        })
     }
 
     /// Whether a frame, of which these are all bytes, comes next and is right: it would be parsed to what [`Frame::following`] says, and
     /// its iCRC would be found right. If so, the one behind it comes next.
     #[inline(always)]
     pub fn take(&mut self, bytes: &[u8]) -> bool {
-        let is_right = self.comes_next(bytes, bytes.len()).is_some_and(Icrc::is_right);
-        if is_right {
+        let Some(mut icrc) = self.before_next(bytes, bytes.len()) else { return false };
+        icrc.update(self.rest(bytes));
+        if icrc.is_right() {
             self.next = after(self.next);
         }
-        is_right
+        icrc.is_right()
+    }
+
+    /// The same of two that may come one behind the other: how many of them do. Their iCRCs are found together.
+    #[inline(always)]
+    pub fn take_two(&mut self, bytes: &[u8], behind: &[u8]) -> usize {
+        let Some(first) = self.before_next(bytes, bytes.len()) else { return 0 };
+        let expected = self.next;
+        self.next = after(expected);
+        let Some(second) = self.before_next(behind, behind.len()) else {
+            self.next = expected;
+            return usize::from(self.take(bytes));
+        };
+        let mut icrcs = [first, second];
+        Icrc::update_both(&mut icrcs, [self.rest(bytes), self.rest(behind)]);
+        match icrcs.map(Icrc::is_right) {
+            [true, true] => {
+                self.next = after(self.next);
+                2
+            }
+            [true, false] => 1,
+            [false, _] => {
+                self.next = expected;
+                0
+            }
+        }
     }
 
     /// The iCRC behind the headers of a frame of `frame_len` bytes that comes next, of which these are all headers and nothing else. The
     /// one behind it comes next then.
     #[inline(always)]
     pub fn take_headers(&mut self, headers: &[u8], frame_len: usize) -> Option<Icrc> {
-        let icrc = self.comes_next(headers, frame_len).filter(|_| headers.len() == self.end)?;
+        let mut icrc = self.before_next(headers, frame_len).filter(|_| headers.len() == self.end)?;
+        icrc.update(self.rest(headers));
         self.next = after(self.next);
         Some(icrc)
     }
 
-    /// The iCRC of a frame's bytes up to `end`, if it comes next.
+    /// The iCRC before the BTH of a frame that comes next.
     #[inline(always)]
-    fn comes_next(&mut self, bytes: &[u8], frame_len: usize) -> Option<Icrc> {
+    fn before_next(&mut self, bytes: &[u8], frame_len: usize) -> Option<Icrc> {
         let (words, last) = lower(bytes)?;
-        let differs = |at: usize| (words[at] & SHARED[at]) ^ self.shared[at];
-        let differs = differs(0) | differs(1) | differs(2) | differs(3) | differs(4) | differs(5);
-        if differs | ((last ^ self.next) & !ACK_REQ) != 0 || frame_len != self.frame_len {
+        if (last ^ self.next) & !ACK_REQ != 0 || frame_len != self.frame_len {
             return None;
         }
+        let (latest, icrc) = &self.latest;
+        if differ(&words, latest) == 0 { Some(*icrc) } else { self.find_before(&words, bytes) }
+    }
+
+    /// The same of words that are not the latest ones.
+    #[inline]
+    fn find_before(&mut self, words: &Words, bytes: &[u8]) -> Option<Icrc> {
+        let mut shared = *words;
+        shared.iter_mut().zip(SHARED).for_each(|(word, shared)| *word &= shared);
         let (id, checksum) = (words[2] >> 16, words[3]);
-        if !Ipv4Header::sum_ok(self.ip_sum + half(id) + half(checksum)) {
+        let is_right = Ipv4Header::sum_ok(self.ip_sum + half(id) + half(checksum));
+        if !is_right || differ(&shared, &self.shared) != 0 {
             return None;
         }
         let before = self.icrc.or_else(|| self.find_icrc(bytes))?;
         let [first, second] = &ID_CHANGES;
-        let mut icrc = before.changed(first[usize::from(id as u8)] ^ second[usize::from((id >> 8) as u8)]);
-        icrc.update(bytes.get(BTH..self.end).unwrap_or_default());
+        let icrc = before.changed(first[usize::from(id as u8)] ^ second[usize::from((id >> 8) as u8)]);
+        self.latest = (*words, icrc);
         Some(icrc)
+    }
+
+    /// What is summed of a frame behind that.
+    #[inline(always)]
+    fn rest<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(BTH..self.end).unwrap_or_default()
     }
 
     /// The iCRC of what the frames share.
@@ -182,6 +233,14 @@ fn lower(bytes: &[u8]) -> Option<(Words, u64)> {
         *word = u64::from_le_bytes(*eight);
     }
     Some((words, u64::from_be_bytes(*lower.last_chunk()?)))
+}
+
+/// Bits in which words differ, in one.
+#[inline(always)]
+fn differ(words: &Words, others: &Words) -> u64 {
+    let [a, b, c, d, e, f] = words;
+    let [g, h, i, j, k, l] = others;
+    (a ^ g) | (b ^ h) | (c ^ i) | (d ^ j) | (e ^ k) | (f ^ l)
 }
 
 /// What comes after the last eight bytes of a BTH: the next PSN.

@@ -126,6 +126,66 @@ fn a_frame_that_asks_for_an_acknowledgement_follows_one_that_does_not() {
     }
 }
 
+/// Two frames at once are taken as one after the other; `bend` makes them of the next two.
+#[track_caller]
+fn two_as_one_by_one(first: &[u8], what: &str, mut bend: impl FnMut(&mut Vec<u8>, &mut Vec<u8>)) {
+    let (mut both, mut single) = (run(first), run(first));
+    // From the second time on something is known of those before.
+    for at in [1, 3] {
+        let (mut next, mut later) = (behind(first, at), behind(first, at + 1));
+        bend(&mut next, &mut later);
+        let one_by_one =
+            [&next, &later].into_iter().take_while(|bytes| follows(&mut single, first, bytes)).count();
+        assert_eq!(both.take_two(&next, &later), one_by_one, "{what}");
+        for count in at + one_by_one as u16..at + 2 {
+            let due = behind(first, count);
+            assert!(
+                follows(&mut both, first, &due) && follows(&mut single, first, &due),
+                "{what}: {count} is due"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_frames_at_once_follow_as_one_after_the_other() {
+    for (name, first) in firsts() {
+        let told = |what: &str| format!("{name}: {what}");
+        two_as_one_by_one(&first, &told("both"), |_, _| {});
+        two_as_one_by_one(&first, &told("by turns"), std::mem::swap);
+        two_as_one_by_one(&first, &told("the same again"), |next, later| later.clone_from(next));
+        two_as_one_by_one(&first, &told("one is left out"), |_, later| {
+            let psn = parsed(later).bth().psn.next();
+            set_psn(later, psn);
+            seal(later);
+        });
+        let alike = |next: &[u8], later: &mut [u8]| {
+            later[IP + 4..IP + 6].copy_from_slice(&next[IP + 4..IP + 6]);
+            right_checksum(later);
+            seal(later);
+        };
+        two_as_one_by_one(&first, &told("of one identification"), |next, later| alike(next, later));
+        two_as_one_by_one(&first, &told("longer"), |_, later| later.push(0));
+        two_as_one_by_one(&first, &told("cut"), |_, later| later.truncate(BTH + 4));
+        for at in (0..BTH + 12).chain([first.len() - 1]) {
+            two_as_one_by_one(&first, &format!("{name}: {at} of the first"), |next, _| next[at] ^= 0x10);
+            two_as_one_by_one(&first, &format!("{name}: {at} of the second"), |_, later| later[at] ^= 0x10);
+            two_as_one_by_one(
+                &first,
+                &format!("{name}: {at} of one that is like the first"),
+                |next, later| {
+                    alike(next, later);
+                    later[at] ^= 0x10;
+                },
+            );
+            two_as_one_by_one(&first, &format!("{name}: {at} of both"), |next, later| {
+                next[at] ^= 0x10;
+                later[at] ^= 0x10;
+            });
+        }
+    }
+}
+
 #[test]
 fn a_frame_of_another_length_does_not_follow() {
     for (name, first) in firsts() {
