@@ -3,7 +3,6 @@
 use crate::area::{Area, OutOfRange};
 use crate::regions::{Reader, Table};
 use crate::source::Source;
-
 use engine::{Extent, Memory, PersistError, PlaceError, RegionGone, RegionId, Span};
 use std::cell::Cell;
 use std::marker::PhantomData;
