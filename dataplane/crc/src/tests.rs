@@ -61,21 +61,21 @@ mod wide {
             assert_eq!(state, expected, "{what}");
             check(&room, source, to, &what);
 
-            for ahead in [0, 4096] {
-                last_kept(way, source, to, crc, ahead);
+            for follows in [None, Some(0), Some(1 << 20)] {
+                last_kept(way, source, to, crc, follows);
             }
         }
     }
 
     /// Copies, and keeps the last bytes; lines behind are asked for that may be nobody's.
     #[track_caller]
-    fn last_kept(way: Wide, source: &[u8], to: usize, crc: u32, ahead: usize) {
+    fn last_kept(way: Wide, source: &[u8], to: usize, crc: u32, follows: Option<usize>) {
         let (from, len) = (source.as_ptr(), source.len());
-        let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}, {ahead} ahead");
+        let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}, {follows:?} follow");
         let (mut room, mut kept) = (vec![0xA5; to + len + 70], [0x5A; Wide::MOST]);
         let target = room[to..].as_mut_ptr();
         // SAFETY: as many bytes as the slice has to read and to write, and room for a block; the processor was asked.
-        let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc, ahead) };
+        let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc, follows) };
         assert_eq!(
             (state, most),
             (expect(source, crc), if len < way.block() { len } else { way.last() }),

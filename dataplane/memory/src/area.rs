@@ -15,9 +15,6 @@ use std::sync::atomic::Ordering;
 #[error("the bytes are not all inside the memory, or not aligned to 8 for an atomic access")]
 pub struct OutOfRange;
 
-/// A region of so many bytes lies in no cache as a whole: what is written there next may have to come from memory.
-const COLD_FROM: usize = 8 << 20;
-
 /// `len` bytes from `start`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Area<'a> {
@@ -114,9 +111,9 @@ impl<'a> Area<'a> {
         is_right: impl FnOnce(u32) -> bool,
     ) -> Result<bool, OutOfRange> {
         let at = self.at(offset, len)?;
-        let follows = if self.len < COLD_FROM { 0 } else { follows as usize };
+        let mut kept = Kept::none();
         // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
-        let (kept, crc) = unsafe { Kept::copy(from, at, len, crc, follows) };
+        let crc = unsafe { kept.copy(from, at, len, crc, follows as usize, self.len) };
         let right = is_right(crc);
         if right {
             // SAFETY: the place and length of the copy.

@@ -46,6 +46,29 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// The same of a multiple of 16 bytes that were stored just now by registers, from an aligned place on. A load that lies across two
+/// sixteens of a wide store waits until that is in the cache, behind every store before it: so none does.
+///
+/// # Safety
+/// As for [`copy_in`]; there are 16 bytes at least.
+#[inline(always)]
+pub(crate) unsafe fn registers_in(from: *const u8, to: *mut u8, len: usize) {
+    debug_assert!(len >= 16 && len.is_multiple_of(16));
+    let before = len - 16;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for at in (0..before).step_by(16) {
+        // SAFETY: the caller's promise for 16 of so many.
+        unsafe { x86::move16(from.add(at), to.add(at)) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy_in(from, to, before);
+    }
+    // SAFETY: the caller's promise for the last 16.
+    unsafe { copy_in(from.add(before), to.add(before), 16) };
+}
+
 /// Reads a byte; later reads see what was written before it.
 ///
 /// # Safety
@@ -180,7 +203,7 @@ mod x86 {
         ($($name:ident, $bytes:literal, $class:ident, $load:literal, $store:literal;)*) => {$(
             #[doc = concat!("Moves ", $bytes, " bytes.")]
             #[inline(always)]
-            unsafe fn $name(from: *const u8, to: *mut u8) {
+            pub unsafe fn $name(from: *const u8, to: *mut u8) {
                 // SAFETY: the caller gives so many bytes to read and to write; alignment does not matter here.
                 unsafe {
                     asm!($load, $store, from = in(reg) from, to = in(reg) to, t = out($class) _,

@@ -4,8 +4,8 @@
 //! processor waits for; eight registers were no faster on Zen 3.
 //!
 //! Both functions take: `from` is readable for `len` bytes, a multiple of a block; if `COPY`, `last` is writable for a register and `to` for
-//! all but the last one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and `ahead` is not 0, the lines that lie
-//! so many bytes behind what is written are asked for, to be written.
+//! all but the last one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and so much `follows`, the lines that lie
+//! [`AHEAD`] bytes behind what is written are asked for, to be written.
 
 use super::moves::{move16, move32};
 use super::register::{constant, moved, moved_wide, over, over_wide};
@@ -17,6 +17,8 @@ use std::arch::x86_64::*;
 pub const XMM: usize = 128;
 /// Bytes of a block of registers of 32 bytes.
 pub const YMM: usize = 128;
+/// How far ahead of a copy lines are asked for: two packets of the largest path MTU.
+const AHEAD: usize = 8192;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -48,10 +50,11 @@ pub unsafe fn xmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    ahead: usize,
+    follows: Option<usize>,
 ) -> __m128i {
+    let asked = COPY && follows.is_some_and(|follows| follows >= AHEAD);
     let factor = constant(&OVER_128);
-    let (mut left, mut later) = (len, to.wrapping_add(ahead));
+    let (mut left, mut later) = (len, to.wrapping_add(AHEAD));
     let mut sums = [_mm_setzero_si128(); XMM / 16];
     for (at, sum) in sums.iter_mut().enumerate() {
         let place = place::<XMM, 16>(to, last, left, at);
@@ -61,7 +64,7 @@ pub unsafe fn xmm<const COPY: bool>(
     sums[0] = _mm_xor_si128(sums[0], before);
     while left != XMM {
         left -= XMM;
-        if COPY && ahead != 0 {
+        if asked {
             own::<XMM>(later);
             later = later.wrapping_add(XMM);
         }
@@ -73,7 +76,7 @@ pub unsafe fn xmm<const COPY: bool>(
             *sum = _mm_xor_si128(moved(*sum, factor), next);
         }
     }
-    if COPY && ahead != 0 {
+    if asked {
         own::<XMM>(later);
     }
     let [first @ .., mut all] = sums;
@@ -95,10 +98,11 @@ pub unsafe fn ymm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    ahead: usize,
+    follows: Option<usize>,
 ) -> __m128i {
+    let asked = COPY && follows.is_some_and(|follows| follows >= AHEAD);
     let factor = _mm256_broadcastsi128_si256(constant(&OVER_128));
-    let (mut left, mut later) = (len, to.wrapping_add(ahead));
+    let (mut left, mut later) = (len, to.wrapping_add(AHEAD));
     let mut sums = [_mm256_setzero_si256(); YMM / 32];
     for (at, sum) in sums.iter_mut().enumerate() {
         let place = place::<YMM, 32>(to, last, left, at);
@@ -108,7 +112,7 @@ pub unsafe fn ymm<const COPY: bool>(
     sums[0] = _mm256_xor_si256(sums[0], _mm256_zextsi128_si256(before));
     while left != YMM {
         left -= YMM;
-        if COPY && ahead != 0 {
+        if asked {
             own::<YMM>(later);
             later = later.wrapping_add(YMM);
         }
@@ -121,7 +125,7 @@ pub unsafe fn ymm<const COPY: bool>(
             *sum = _mm256_xor_si256(unsafe { moved_wide(*sum, factor) }, next);
         }
     }
-    if COPY && ahead != 0 {
+    if asked {
         own::<YMM>(later);
     }
     let mut all = _mm256_setzero_si256();

@@ -84,12 +84,12 @@ impl Wide {
         }
     }
 
-    /// How many of a block's last bytes can have a place of their own: a register, but where `asm!` moves the whole block.
+    /// How many of a block's last bytes can have a place of their own: a register.
     pub const fn last(self) -> usize {
         match self {
             Wide::Xmm => 16,
             Wide::Ymm => 32,
-            Wide::Zmm => zmm::ZMM,
+            Wide::Zmm => 64,
         }
     }
 
@@ -104,9 +104,9 @@ impl Wide {
         // SAFETY: the caller's promises; nothing is written.
         unsafe {
             match self {
-                Wide::Xmm => xmm::<false>(from, none, none, len, crc, 0),
-                Wide::Ymm => ymm::<false>(from, none, none, len, crc, 0),
-                Wide::Zmm => zmm::<false>(from, none, none, len, crc, 0),
+                Wide::Xmm => xmm::<false>(from, none, none, len, crc, None),
+                Wide::Ymm => ymm::<false>(from, none, none, len, crc, None),
+                Wide::Zmm => zmm::<false>(from, none, none, len, crc, None),
             }
         }
     }
@@ -141,11 +141,11 @@ impl Wide {
     pub unsafe fn copy(self, from: *const u8, to: *mut u8, len: usize, crc: u32) -> u32 {
         let last = to.wrapping_add(len).wrapping_sub(self.last());
         // SAFETY: the caller's promises; the last bytes of a block, if there is one, go where they belong.
-        unsafe { self.copy_to(from, to, last, len, crc, 0) }
+        unsafe { self.copy_to(from, to, last, len, crc, None) }
     }
 
-    /// The same, but the [`last`](Self::last) bytes, or all if there is no block, go to `kept`: the state, and how many bytes these are. Lines that lie `ahead`
-    /// bytes behind those that are written are asked for, to be written soon; 0 for none. (`Zmm` asks for none.)
+    /// The same, but the [`last`](Self::last) bytes, or all if there is no block, go to `kept`: the state, and how many bytes these are.
+    /// Lines are asked for ahead, if it is said what `follows`: how many bytes behind these are going to be copied next.
     ///
     /// # Safety
     /// As for [`copy`](Self::copy); `kept` is writable for [`MOST`](Self::MOST) bytes.
@@ -157,11 +157,11 @@ impl Wide {
         kept: *mut u8,
         len: usize,
         crc: u32,
-        ahead: usize,
+        follows: Option<usize>,
     ) -> (u32, usize) {
         let (to, most) = if len < self.block() { (kept, len) } else { (to, self.last()) };
         // SAFETY: the caller's promises; less than a block has room at `kept`.
-        (unsafe { self.copy_to(from, to, kept, len, crc, ahead) }, most)
+        (unsafe { self.copy_to(from, to, kept, len, crc, follows) }, most)
     }
 
     /// Copies `len` bytes that come behind a [`Lead`], and returns the state after them.
@@ -218,14 +218,14 @@ impl Wide {
         last: *mut u8,
         len: usize,
         crc: u32,
-        ahead: usize,
+        follows: Option<usize>,
     ) -> u32 {
         // SAFETY: the caller's promises.
         unsafe {
             match self {
-                Wide::Xmm => xmm::<true>(from, to, last, len, crc, ahead),
-                Wide::Ymm => ymm::<true>(from, to, last, len, crc, ahead),
-                Wide::Zmm => zmm::<true>(from, to, last, len, crc, ahead),
+                Wide::Xmm => xmm::<true>(from, to, last, len, crc, follows),
+                Wide::Ymm => ymm::<true>(from, to, last, len, crc, follows),
+                Wide::Zmm => zmm::<true>(from, to, last, len, crc, follows),
             }
         }
     }
@@ -234,7 +234,7 @@ impl Wide {
 macro_rules! ways {
     ($($wide:expr, $name:ident, $led:ident, $left:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
         /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last bytes of the last whole block, if there is
-        /// one, to `last`, and lines `ahead` bytes behind are asked for.
+        /// one, to `last`, and lines are asked for ahead of what is copied, as far as something `follows`.
         ///
         /// # Safety
         /// As for [`Wide::sum`], and for [`Wide::copy`] if `COPY`.
@@ -245,10 +245,10 @@ macro_rules! ways {
             last: *mut u8,
             len: usize,
             crc: u32,
-            ahead: usize,
+            follows: Option<usize>,
         ) -> u32 {
             // SAFETY: the caller's promises.
-            let left = unsafe { $left::<COPY>(from, to, last, len, crc, ahead) };
+            let left = unsafe { $left::<COPY>(from, to, last, len, crc, follows) };
             !(register::remainder(left.bytes) ^ left.state)
         }
 
@@ -268,7 +268,7 @@ macro_rules! ways {
         ) -> u32 {
             let last = to.wrapping_add(len).wrapping_sub($wide.last());
             // SAFETY: the caller's promises; the last bytes of a block, if there is one, go where they belong.
-            let left = unsafe { $left::<true>(from, to, last, len, crc, 0) };
+            let left = unsafe { $left::<true>(from, to, last, len, crc, None) };
             let lead = register::moved(register::pair(first, second), register::over_fours((behind + len) / 4));
             !(register::remainder(_mm_xor_si128(left.bytes, lead)) ^ left.state)
         }
@@ -285,7 +285,7 @@ macro_rules! ways {
             last: *mut u8,
             len: usize,
             crc: u32,
-            ahead: usize,
+            follows: Option<usize>,
         ) -> Left {
             let (odd, whole) = (len % $block, len - len % $block);
             let left = match odd {
@@ -301,7 +301,7 @@ macro_rules! ways {
             let before = left.before();
             let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
             // SAFETY: the others, whole blocks.
-            Left { bytes: unsafe { $blocks(from, to, last, whole, before, ahead) }, state: 0 }
+            Left { bytes: unsafe { $blocks(from, to, last, whole, before, follows) }, state: 0 }
         }
     )*};
 }

@@ -6,6 +6,8 @@ use std::arch::x86_64::__m128i;
 
 /// Bytes of a block.
 pub const ZMM: usize = 256;
+/// How far ahead of a copy lines are asked for.
+const AHEAD: usize = 2048;
 
 /// What moves a register over a block, and then the first three of four over those behind them, and the first three
 /// lanes of a register over those behind them.
@@ -22,7 +24,7 @@ static OVER_ZMM: OverZmm = OverZmm {
     registers: [over(192), over(128), over(64)],
 };
 
-/// What whole blocks leave, as in `blocks.rs`.
+/// What whole blocks leave, as in `blocks.rs`. What is read is asked for ahead, too.
 ///
 /// # Safety
 /// As there.
@@ -34,41 +36,93 @@ pub unsafe fn zmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    _ahead: usize,
+    follows: Option<usize>,
 ) -> __m128i {
     // SAFETY: the caller's promises.
-    unsafe { if COPY { copies(from, to, last, len, before) } else { sums(from, to, last, len, before) } }
+    unsafe {
+        match follows {
+            _ if !COPY => sums(from, to, last, len, before),
+            Some(follows) if follows >= AHEAD => copies_ahead(from, to, last, len, before),
+            _ => copies(from, to, last, len, before),
+        }
+    }
 }
 
-/// One register of the first block. `$store` is the instruction that stores it, if any does.
+/// What every block begins with: `{end}` is where its last register goes, and the lines `{ahead}` bytes behind are asked for. Operands that
+/// one has no use for are named all the same, as `asm!` wants it.
+macro_rules! begin_zmm {
+    (sum) => {
+        "/* {to} {end} {last} {ahead} */"
+    };
+    (copy) => {
+        "lea {end}, [{to} + 192]\ncmp {left}, 256\ncmove {end}, {last} /* {ahead} */"
+    };
+    (copy_ahead) => {
+        concat!(
+            "prefetcht0 [{from} + {ahead}]\nprefetcht0 [{from} + {ahead} + 64]\n",
+            "prefetcht0 [{from} + {ahead} + 128]\nprefetcht0 [{from} + {ahead} + 192]\n",
+            "prefetchw [{to} + {ahead}]\nprefetchw [{to} + {ahead} + 64]\n",
+            "prefetchw [{to} + {ahead} + 128]\nprefetchw [{to} + {ahead} + 192]\n",
+            begin_zmm!(copy)
+        )
+    };
+}
+
+/// A register goes to its place, if it goes anywhere.
+macro_rules! store_zmm {
+    (sum, $register:literal, $place:literal) => {
+        ""
+    };
+    ($copy:ident, $register:literal, $place:literal) => {
+        concat!("vmovdqu64 [", $place, "], zmm", $register, "\n")
+    };
+}
+
+/// One register of the first block.
 macro_rules! first_zmm {
-    ($at:literal, $to:literal $(, $store:literal)?) => {
-        concat!("vmovdqu64 zmm", $to, ", [{from} + ", $at, "]" $(, "\n", $store, " [{to} + ", $at, "], zmm", $to)?)
+    ($how:ident, $at:literal, $sum:literal, $place:literal) => {
+        concat!("vmovdqu64 zmm", $sum, ", [{from} + ", $at, "]\n", store_zmm!($how, $sum, $place))
     };
 }
 
 /// One register of a later block, added to what is moved over the block.
 macro_rules! next_zmm {
-    ($at:literal, $to:literal $(, $store:literal)?) => {
+    ($how:ident, $at:literal, $sum:literal, $place:literal) => {
         concat!(
-            "vmovdqu64 zmm8, [{from} + ", $at, "]\n",
-            $($store, " [{to} + ", $at, "], zmm8\n",)?
-            "vpclmulqdq zmm9, zmm", $to, ", zmm10, 0x00\n",
-            "vpclmulqdq zmm", $to, ", zmm", $to, ", zmm10, 0x11\n",
-            "vpternlogq zmm", $to, ", zmm9, zmm8, 0x96",
+            "vmovdqu64 zmm8, [{from} + ",
+            $at,
+            "]\n",
+            store_zmm!($how, "8", $place),
+            "vpclmulqdq zmm9, zmm",
+            $sum,
+            ", zmm10, 0x00\n",
+            "vpclmulqdq zmm",
+            $sum,
+            ", zmm",
+            $sum,
+            ", zmm10, 0x11\n",
+            "vpternlogq zmm",
+            $sum,
+            ", zmm9, zmm8, 0x96",
         )
     };
 }
 
 macro_rules! fold_zmm {
-    ($name:ident $(, $store:literal)?) => {
+    ($name:ident, $how:ident) => {
         /// # Safety
         /// As for [`zmm`].
         #[inline]
         #[target_feature(enable = "avx2,pclmulqdq")]
-        unsafe fn $name(from: *const u8, to: *mut u8, last: *mut u8, len: usize, before: __m128i) -> __m128i {
+        unsafe fn $name(
+            from: *const u8,
+            to: *mut u8,
+            last: *mut u8,
+            len: usize,
+            before: __m128i,
+        ) -> __m128i {
             let all;
-            // SAFETY: reads `len` bytes upwards, a block at a time, and writes as many if it stores, the last block to `last`. These
+            // SAFETY: reads `len` bytes upwards, a block at a time, and writes as many if it copies, the last register to `last`. These
             // loads and stores are of any alignment; `over` is of an aligned type. Registers are given up as listed, their upper parts
             // cleared.
             unsafe {
@@ -76,21 +130,19 @@ macro_rules! fold_zmm {
                     "vbroadcasti32x4 zmm10, [{over} + 64]",
                     // Clears what is above.
                     "vmovdqa xmm8, xmm8",
-                    "cmp {left}, 256",
-                    "cmove {to}, {last}",
-                    first_zmm!("0", "0" $(, $store)?),
-                    first_zmm!("64", "1" $(, $store)?),
-                    first_zmm!("128", "2" $(, $store)?),
-                    first_zmm!("192", "3" $(, $store)?),
+                    begin_zmm!($how),
+                    first_zmm!($how, "0", "0", "{to}"),
+                    first_zmm!($how, "64", "1", "{to} + 64"),
+                    first_zmm!($how, "128", "2", "{to} + 128"),
+                    first_zmm!($how, "192", "3", "{end}"),
                     "vpxorq zmm0, zmm0, zmm8",
                     "jmp 3f",
                     "2:",
-                    "cmp {left}, 256",
-                    "cmove {to}, {last}",
-                    next_zmm!("0", "0" $(, $store)?),
-                    next_zmm!("64", "1" $(, $store)?),
-                    next_zmm!("128", "2" $(, $store)?),
-                    next_zmm!("192", "3" $(, $store)?),
+                    begin_zmm!($how),
+                    next_zmm!($how, "0", "0", "{to}"),
+                    next_zmm!($how, "64", "1", "{to} + 64"),
+                    next_zmm!($how, "128", "2", "{to} + 128"),
+                    next_zmm!($how, "192", "3", "{end}"),
                     "3:",
                     "add {from}, 256",
                     "add {to}, 256",
@@ -123,7 +175,9 @@ macro_rules! fold_zmm {
                     "vzeroupper",
                     from = inout(reg) from => _,
                     to = inout(reg) to => _,
+                    end = out(reg) _,
                     last = in(reg) last,
+                    ahead = const AHEAD,
                     left = inout(reg) len => _,
                     over = in(reg) &raw const OVER_ZMM,
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") all, out("xmm4") _, out("xmm5") _,
@@ -137,5 +191,6 @@ macro_rules! fold_zmm {
     };
 }
 
-fold_zmm!(sums);
-fold_zmm!(copies, "vmovdqu64");
+fold_zmm!(sums, sum);
+fold_zmm!(copies, copy);
+fold_zmm!(copies_ahead, copy_ahead);
