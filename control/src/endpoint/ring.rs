@@ -22,7 +22,8 @@ pub struct RingPair {
     pub poll: PollMode,
     /// IP MTU of both ports, 1280 or more.
     pub mtu: u16,
-    /// Packets that each direction holds.
+    /// Packets that each direction holds. No more than needed: what is under way is to be in a cache still when it is received, of long
+    /// messages, too.
     pub depth: u32,
     /// VLAN of both ports.
     pub vlan: Option<u16>,
@@ -44,7 +45,7 @@ impl Default for RingPair {
             cores: [None, None],
             poll: PollMode::Adaptive,
             mtu: 4200,
-            depth: 1024,
+            depth: 256,
             vlan: None,
             vlans: Vec::new(),
             gid_types: vec![RoceVersion::V2],
