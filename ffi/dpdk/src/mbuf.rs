@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::lend;
+use crate::mempool::HEADROOM;
 use dpdk_sys::rte_mbuf;
 
 /// A packet: one buffer or a chain of them, owned. Dropping it returns all to their pools.
@@ -274,6 +275,14 @@ impl Mbuf {
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch_lines(self.0.as_ptr().cast(), 1);
+    }
+
+    /// Asks for the data, too, as far as a short packet goes: from where it begins in most buffers. So nothing of it waits for its
+    /// description, which may be on its way still.
+    #[inline(always)]
+    pub fn prefetch_unread(&self) {
+        let start = self.0.as_ptr().cast::<u8>().wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize);
+        prefetch_lines(start.wrapping_add(HEADROOM.into()), 2);
     }
 
     /// Asks for the data of the first segment to come into the cache, to be read: of a long one only the first lines.
