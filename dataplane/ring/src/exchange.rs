@@ -12,6 +12,7 @@
 //! between its claim and its last item keeps those behind it from being seen, and when the queue has gone round, from being
 //! added.
 
+use crate::fetch;
 use crate::ring::Line;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -97,6 +98,8 @@ impl<T: Copy> Exchange<T> {
                     unsafe { (*place.item.get()).write(*item) };
                     // Release: the item is there before anybody finds the place filled.
                     place.number.store(n + 1, Ordering::Release);
+                    // As many are added next, as likely as not.
+                    fetch(self.place(n + count));
                 }
                 return count as usize;
             }

@@ -178,6 +178,14 @@ impl<T> Taker<T> {
         }
     }
 
+    /// Asks for the item that comes after so many others, if it was seen: a poster may be busy with one that was not.
+    #[inline(always)]
+    pub fn fetch_later(&self, others: u32) {
+        if others < self.seen() {
+            fetch(place_of(&self.places, self.taken.wrapping_add(others)));
+        }
+    }
+
     /// Asks for what taking the next item and releasing it needs.
     #[inline]
     pub fn fetch_take(&self) {

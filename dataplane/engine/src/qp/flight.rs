@@ -18,6 +18,9 @@ pub(crate) fn offset(psn: Psn, from: Psn) -> u32 {
     Psn::new(psn.value().wrapping_sub(from.value())).value()
 }
 
+/// So many requests ahead of the one that is taken, one is asked for.
+const LATER: u32 = 4;
+
 /// Requests that are asked for ahead, at most.
 const FETCHED: u32 = 4;
 
@@ -118,6 +121,7 @@ impl Flight {
     /// Takes the oldest posted request if it was there at the last look, and `is_so` says so.
     #[inline(always)]
     pub fn take_seen(&mut self, is_so: impl FnOnce(&Wqe) -> bool) -> Option<&mut Wqe> {
+        self.queue.fetch_later(LATER);
         self.queue.take_seen(is_so)
     }
 

@@ -112,6 +112,9 @@ fn writes<'a, M: Memory>(
     executed
 }
 
+/// So many receives ahead of the one that is filled, one is asked for.
+const LATER: u32 = 4;
+
 /// SENDs, each into the oldest receive, as far as there is room for their completions.
 #[inline(always)]
 fn sends<'a, M: Memory>(
@@ -128,6 +131,7 @@ fn sends<'a, M: Memory>(
     let mut latest_key = LatestKey::new(ctx.keys, *pd, Access::LOCAL_WRITE);
     let room = row.room();
     for (last, payload) in own.take(room) {
+        receives.fetch_later(executed.packets + LATER);
         let Some(wqe) = receives.peek(executed.packets) else { break };
         let span = |piece: &Sge| latest_key.span(piece.lkey.value(), piece.addr, piece.len);
         let Some((wr_id, byte_len)) = plain::fill(wqe, ctx, payload, span) else { break };
