@@ -68,7 +68,7 @@ impl Perftest {
         let until = if self.latency {
             format!("-n {}", (self.duration.as_secs_f64() * 2000.0).ceil().max(100.0))
         } else {
-            format!("-D {}", self.duration.as_secs_f64().ceil().max(1.0))
+            format!("-D {}", self.duration.as_secs_f64().ceil().max(2.0))
         };
         // Long messages take so long that of 100, perftest's usual number to a completion, none would be complete in time.
         let completions = if self.size >= LONG && !self.latency { " -Q 1 -t 16" } else { "" };
