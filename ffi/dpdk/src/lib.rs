@@ -61,6 +61,7 @@ pub mod burst;
 pub mod eal;
 pub mod errno;
 pub mod lend;
+mod lines;
 mod log;
 pub mod mbuf;
 pub mod mempool;

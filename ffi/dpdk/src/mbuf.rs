@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::lend;
+use crate::lines::{self, CACHE_LINE, own_line};
 use crate::mempool::HEADROOM;
 use dpdk_sys::rte_mbuf;
 
@@ -160,45 +161,6 @@ struct Lengths {
     data_len: u16,
     vlan_tci: u16,
 }
-
-/// Bytes of a cache line.
-const CACHE_LINE: usize = 64;
-/// Most lines of one frame to ask for: as many are on their way at once as a core can wait for, or a few more.
-const MOST_LINES: usize = 16;
-
-/// Lines to ask for of a frame that has `len` bytes from the address `start` on: none that it does not lie in, which would come from another core in vain.
-#[inline(always)]
-fn lines_of(start: usize, len: usize) -> usize {
-    (start % CACHE_LINE + len).div_ceil(CACHE_LINE).min(MOST_LINES)
-}
-
-#[inline(always)]
-fn prefetch_lines(start: *const u8, lines: usize) {
-    for line in 0..lines {
-        let address = start.wrapping_add(line * CACHE_LINE);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch reads nothing that the program sees and faults on no address.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = address;
-    }
-}
-
-/// Asks for a line without other cores' copies of it.
-#[inline(always)]
-fn own_line(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch changes nothing that the program sees and faults on no address; processors that lack
-    // `prefetchw` take it for no operation.
-    unsafe {
-        std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 impl Mbuf {
     /// Takes ownership of a buffer from DPDK.
     ///
@@ -236,7 +198,7 @@ impl Mbuf {
         own_line(description);
         // Where our pools' buffers begin, counted from the beginning of a line; nothing needs to be read to know that.
         let room = dpdk_sys::SHIM_MBUF_SIZE as usize + usize::from(offset);
-        for line in 0..lines_of(room, len) {
+        for line in 0..lines::of(room, len) {
             own_line(description.wrapping_add(room + line * CACHE_LINE));
         }
     }
@@ -274,7 +236,7 @@ impl Mbuf {
     /// Asks for the buffer's description, as far as a packet in one piece needs it, to come into the cache. Waits for nothing.
     #[inline(always)]
     pub fn prefetch(&self) {
-        prefetch_lines(self.0.as_ptr().cast(), 1);
+        lines::prefetch(self.0.as_ptr().cast(), 1);
     }
 
     /// Asks for the data, too, as far as a short packet goes: from where it begins in most buffers. So nothing of it waits for its
@@ -282,7 +244,7 @@ impl Mbuf {
     #[inline(always)]
     pub fn prefetch_unread(&self) {
         let start = self.0.as_ptr().cast::<u8>().wrapping_add(dpdk_sys::SHIM_MBUF_SIZE as usize);
-        prefetch_lines(start.wrapping_add(HEADROOM.into()), 2);
+        lines::prefetch(start.wrapping_add(HEADROOM.into()), 2);
     }
 
     /// Asks for the data of the first segment to come into the cache, to be read: of a long one only the first lines.
@@ -292,11 +254,11 @@ impl Mbuf {
         let (start, len) = (head.data_start(), usize::from(head.data_len()));
         if 0 < len && len <= 3 * CACHE_LINE {
             // As mostly it begins with a line: the first, the second and the last, which may be the same.
-            prefetch_lines(start, 1);
-            prefetch_lines(start.wrapping_add(CACHE_LINE.min(len - 1)), 1);
-            prefetch_lines(start.wrapping_add(len - 1), 1);
+            lines::prefetch(start, 1);
+            lines::prefetch(start.wrapping_add(CACHE_LINE.min(len - 1)), 1);
+            lines::prefetch(start.wrapping_add(len - 1), 1);
         } else {
-            prefetch_lines(start, lines_of(start.addr(), len));
+            lines::prefetch(start, lines::of(start.addr(), len));
         }
     }
 
