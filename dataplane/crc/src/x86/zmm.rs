@@ -7,7 +7,7 @@ use std::arch::x86_64::__m128i;
 /// Bytes of a block.
 pub const ZMM: usize = 256;
 /// How far ahead of a copy lines are asked for.
-const AHEAD: usize = 2048;
+const AHEAD: usize = 1024;
 
 /// What moves a register over a block, and then the first three of four over those behind them, and the first three
 /// lanes of a register over those behind them.
