@@ -49,6 +49,7 @@ impl Span {
     }
 
     /// `len` bytes from `at` of this span; `None` when that is not inside it.
+    #[inline(always)]
     pub fn slice(self, at: u32, len: u32) -> Option<Span> {
         let end = at.checked_add(len)?;
         (end <= self.len).then(|| Span { region: self.region, offset: self.offset + u64::from(at), len })

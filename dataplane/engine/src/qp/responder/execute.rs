@@ -34,7 +34,7 @@ pub(super) fn execute<M: Memory>(
 fn send<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<u32, Fault> {
     // It cannot be taken back if the payload turns out to be spoilt: those that are held bring no key.
     access::invalidate(qp, ctx, packet)?;
-    let placed = qp.resp.receive.place(ctx.memory, &packet.payload);
+    let placed = qp.resp.receive.place(ctx.memory, &packet.payload, !packet.frame.info.position.ends());
     placed.map_err(|why| why.fault(Fault::ReceiveUnusable))?;
     count_beginning(qp, packet, Counter::RxSendRequests);
     Ok(1)

@@ -6,7 +6,8 @@
 
 use super::run::{self, Executed, LAST};
 use crate::access::Access;
-use crate::memory::Memory;
+use crate::memory::{Memory, Span};
+use crate::mr::LatestKey;
 use crate::packet::Payload;
 use crate::qp::{Ctx, Qp, count_admitted};
 use wire::{Frame, Operation};
@@ -46,17 +47,23 @@ fn writes<M: Memory>(
     mut hold: impl FnMut() -> Option<[u8; LAST]>,
 ) -> Executed {
     let (mut executed, mut write) = (Executed::default(), qp.resp.write);
-    let (user, key) = (qp.key_user(), write.rkey().value());
-    let Some(known) = ctx.keys.known(key) else { return executed };
-    if !qp.attr.access.contains(Access::REMOTE_WRITE) {
+    let (user, rkey, need) = (qp.key_user(), write.rkey(), Access::REMOTE_WRITE);
+    if !qp.attr.access.contains(need) {
         return executed;
     }
+    let mut latest_key = LatestKey::new(ctx.keys, user.pd, need);
     while write.left() > len {
         let Some(last) = hold() else { break };
-        // What the key grants is asked each time: it may be taken away meanwhile.
-        let span = known.remote(key, user, write.va(), write.left(), Access::REMOTE_WRITE);
-        let Some(part) = span.ok().and_then(|span| span.slice(0, len)) else { break };
-        if ctx.memory.write_held(part, write.left() - len).is_err() {
+        let (va, left) = (write.va(), write.left());
+        let place = |span: Span| {
+            span.slice(0, len).is_some_and(|part| ctx.memory.write_held(part, left - len).is_ok())
+        };
+        let placed = match latest_key.span(rkey.value(), va, left) {
+            Some(span) => place(span),
+            // Of a window, or of none.
+            None => ctx.keys.remote(rkey, user, va, left, need).is_ok_and(place),
+        };
+        if !placed {
             break;
         }
         write.placed(len);
@@ -77,7 +84,7 @@ fn sends<M: Memory>(
     let mut executed = Executed::default();
     while len <= qp.resp.receive.room() {
         let Some(last) = hold() else { break };
-        if qp.resp.receive.place(ctx.memory, &Payload::held(len)).is_err() {
+        if qp.resp.receive.place(ctx.memory, &Payload::held(len), true).is_err() {
             break;
         }
         executed.add(last);

@@ -99,25 +99,36 @@ impl Receive {
         self.wr_id.take()
     }
 
-    /// Scatters a packet's payload. There is [`room`](Self::room) for it. What fails changes nothing here: the packet may come
-    /// again.
-    pub fn place<M: Memory>(&mut self, memory: &M, payload: &Payload<'_>) -> Result<(), PlaceError> {
+    /// Scatters a packet's payload. There is [`room`](Self::room) for it. Whether its message `goes_on` behind it is all that is known of
+    /// that. What fails changes nothing here: the packet may come again.
+    pub fn place<M: Memory>(
+        &mut self,
+        memory: &M,
+        payload: &Payload<'_>,
+        goes_on: bool,
+    ) -> Result<(), PlaceError> {
         let before = (self.filled, self.span, self.offset);
-        let placed = payload.pieces().try_for_each(|piece| self.place_piece(memory, piece));
+        let placed = payload.pieces().try_for_each(|piece| self.place_piece(memory, piece, goes_on));
         if placed.is_err() {
             (self.filled, self.span, self.offset) = before;
         }
         placed
     }
 
-    fn place_piece<M: Memory>(&mut self, memory: &M, mut piece: Piece<'_>) -> Result<(), PlaceError> {
+    fn place_piece<M: Memory>(
+        &mut self,
+        memory: &M,
+        mut piece: Piece<'_>,
+        goes_on: bool,
+    ) -> Result<(), PlaceError> {
         while !piece.is_empty() {
             let Some(span) = self.spans.get(self.span) else { return Ok(()) };
             let take = piece.len().min(span.len() - self.offset);
             let (now, later) = piece.split_at(take);
             if let Some(part) = span.slice(self.offset, take) {
-                // A receive may have more room than the message fills.
-                now.place(memory, part, 0)?;
+                // A receive may have more room than the message fills, but nobody else has a use for it until it completes.
+                let follows = if goes_on { span.len() - self.offset - take } else { 0 };
+                now.place(memory, part, follows)?;
             }
             self.filled += take;
             self.offset += take;

@@ -33,8 +33,8 @@ fn datagram<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> 
 
 fn place<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) -> Result<(), PlaceError> {
     let area = grh_area(packet.frame, packet.head);
-    qp.resp.receive.place(ctx.memory, &Payload::contiguous(&area))?;
-    qp.resp.receive.place(ctx.memory, &packet.payload)
+    qp.resp.receive.place(ctx.memory, &Payload::contiguous(&area), true)?;
+    qp.resp.receive.place(ctx.memory, &packet.payload, false)
 }
 
 fn complete<M: Memory>(qp: &mut Qp, ctx: &Ctx<'_, M>, packet: &RxPacket<'_>) {

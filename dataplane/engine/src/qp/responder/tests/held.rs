@@ -46,13 +46,28 @@ fn memory_is_told_how_much_of_a_write_follows() {
     let first = rig.packet(Write, First, FIRST, &data[..MTU]).with(reth(&target, 3, data.len() as u32));
     let middle = rig.packet(Write, Middle, FIRST + 1, &data[MTU..2 * MTU]);
     let last = rig.packet(Write, Last, FIRST + 2, &data[2 * MTU..]);
-    let send = rig.packet(Send, First, FIRST + 3, &data[..MTU]);
-    let follows = [&first, &middle, &last, &send].map(|packet| {
+    let follows = [&first, &middle, &last].map(|packet| {
         rig.deliver_held(packet, false);
         rig.memory.follows()
     });
-    // How long a SEND is going to be, nobody knows.
-    assert_eq!(follows, [vec![MTU as u32 + 10], vec![10], vec![0], vec![0]]);
+    assert_eq!(follows, [vec![MTU as u32 + 10], vec![10], vec![0]]);
+}
+
+/// How long it is going to be, nobody knows, but until it ends all of the receive is for it alone. What is behind a piece may be somebody
+/// else's.
+#[test]
+fn a_send_may_fill_what_is_left_of_a_piece_of_its_receive() {
+    let (mut rig, _) = rig(QpType::Rc);
+    let data = bytes(2 * MTU + 10);
+    let first = rig.packet(Send, First, FIRST, &data[..MTU]);
+    let middle = rig.packet(Send, Middle, FIRST + 1, &data[MTU..2 * MTU]);
+    let last = rig.packet(Send, Last, FIRST + 2, &data[2 * MTU..]);
+    let follows = [&first, &middle, &last].map(|packet| {
+        rig.deliver_held(packet, false);
+        rig.memory.follows()
+    });
+    let (in_first, in_second) = (300 - MTU, 2 * MTU - 300);
+    assert_eq!(follows, [vec![in_first as u32], vec![0, (600 - in_second) as u32], vec![0]]);
 }
 
 /// What is behind it is ahead of its turn, and the peer is told to go back.

@@ -111,6 +111,16 @@ fn messages_that_arrive() {
     }
 }
 
+#[test]
+fn memory_is_told_what_follows_a_middle() {
+    let together = either_way("all but the end", |talk| {
+        let packets = talk.write(FIRST, 12, &talk.region);
+        talk.burst(&packets[..11], good);
+        assert_eq!(talk.rig.memory.follows(), [10]);
+    });
+    assert_eq!(together, 9);
+}
+
 /// UC: nothing is acknowledged, though it may be asked for, and one that is spoilt ends its message.
 #[test]
 fn messages_without_acknowledgements() {
