@@ -28,7 +28,7 @@ use lead::LEAD_OVER;
 pub use lead::Lead;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub use x86::Wide;
+pub use x86::{Ahead, Wide};
 
 /// The state after `bytes`, given the state before.
 #[inline]

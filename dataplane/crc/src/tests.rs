@@ -61,21 +61,24 @@ mod wide {
             assert_eq!(state, expected, "{what}");
             check(&room, source, to, &what);
 
-            for follows in [None, Some(0), Some(1 << 20)] {
-                last_kept(way, source, to, crc, follows);
+            last_kept(way, source, to, crc, None);
+            for follows in [0, 700, 1 << 20] {
+                for far in [false, true] {
+                    last_kept(way, source, to, crc, Some(Ahead { follows, far }));
+                }
             }
         }
     }
 
     /// Copies, and keeps the last bytes; lines behind are asked for that may be nobody's.
     #[track_caller]
-    fn last_kept(way: Wide, source: &[u8], to: usize, crc: u32, follows: Option<usize>) {
+    fn last_kept(way: Wide, source: &[u8], to: usize, crc: u32, ahead: Option<Ahead>) {
         let (from, len) = (source.as_ptr(), source.len());
-        let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}, {follows:?} follow");
+        let what = format!("{way:?}: {len} bytes to {to}, after {crc:#x}, {ahead:?}");
         let (mut room, mut kept) = (vec![0xA5; to + len + 70], [0x5A; Wide::MOST]);
         let target = room[to..].as_mut_ptr();
         // SAFETY: as many bytes as the slice has to read and to write, and room for a block; the processor was asked.
-        let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc, follows) };
+        let (state, most) = unsafe { way.copy_but_last(from, target, kept.as_mut_ptr(), len, crc, ahead) };
         assert_eq!(
             (state, most),
             (expect(source, crc), if len < way.block() { len } else { way.last() }),

@@ -1,7 +1,7 @@
 //! A range of shared memory, alive for `'a`: every access is bounded here, then done by `copy.rs`.
 
 use crate::copy;
-use crate::summed::{self, Kept};
+use crate::summed;
 use engine::{PersistError, RegionGone};
 use memmap2::MmapRaw;
 use nix::sys::mman::{MsFlags, msync};
@@ -111,15 +111,8 @@ impl<'a> Area<'a> {
         is_right: impl FnOnce(u32) -> bool,
     ) -> Result<bool, OutOfRange> {
         let at = self.at(offset, len)?;
-        let mut kept = Kept::none();
         // SAFETY: `at` has `len` bytes, checked, and `from` by the caller's promise.
-        let crc = unsafe { kept.copy(from, at, len, crc, follows as usize, self.len) };
-        let right = is_right(crc);
-        if right {
-            // SAFETY: the place and length of the copy.
-            unsafe { kept.place(at, len) };
-        }
-        Ok(right)
+        Ok(unsafe { summed::copy_if(from, at, len, crc, (follows as usize, self.len), is_right) })
     }
 
     /// Copies in, the tail last.

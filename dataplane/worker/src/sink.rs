@@ -91,8 +91,11 @@ impl BurstSink<'_> {
         let last = rest.as_mut().map_or(&mut head, |(_, tail)| tail);
         let end = last.append(pad + ICRC_LEN).ok_or(RegionGone)?;
         let (pad, seal) = end.split_at_mut(pad);
-        pad.fill(0);
-        icrc.update(pad);
+        // Mostly there is none.
+        if !pad.is_empty() {
+            pad.fill(0);
+            icrc.update(pad);
+        }
         seal.copy_from_slice(&icrc.to_wire());
         let Some((body, tail)) = rest else { return lending.lend(service, span, head, headers).map(Some) };
         let body = lending.lend(service, span, body, 0)?;

@@ -4,9 +4,11 @@
 //! processor waits for; eight registers were no faster on Zen 3.
 //!
 //! Both functions take: `from` is readable for `len` bytes, a multiple of a block; if `COPY`, `last` is writable for a register and `to` for
-//! all but the last one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY` and so much `follows`, the lines that lie
-//! [`AHEAD`] bytes behind what is written are asked for, to be written.
+//! all but the last one. `before` is added to the first 16 bytes. They race as `moves.rs` may. If `COPY`, and
+//! so much follows that may lie in no cache, the lines [`AHEAD`] bytes behind what is written are asked for, to be written: in caches Zen 3 loses
+//! by it.
 
+use super::Ahead;
 use super::moves::{move16, move32};
 use super::register::{constant, moved, moved_wide, over, over_wide};
 use crate::constants::OVER_128;
@@ -50,9 +52,9 @@ pub unsafe fn xmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    follows: Option<usize>,
+    ahead: Option<Ahead>,
 ) -> __m128i {
-    let asked = COPY && follows.is_some_and(|follows| follows >= AHEAD);
+    let asked = COPY && ahead.is_some_and(|ahead| ahead.far && ahead.follows >= AHEAD);
     let factor = constant(&OVER_128);
     let (mut left, mut later) = (len, to.wrapping_add(AHEAD));
     let mut sums = [_mm_setzero_si128(); XMM / 16];
@@ -98,9 +100,9 @@ pub unsafe fn ymm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    follows: Option<usize>,
+    ahead: Option<Ahead>,
 ) -> __m128i {
-    let asked = COPY && follows.is_some_and(|follows| follows >= AHEAD);
+    let asked = COPY && ahead.is_some_and(|ahead| ahead.far && ahead.follows >= AHEAD);
     let factor = _mm256_broadcastsi128_si256(constant(&OVER_128));
     let (mut left, mut later) = (len, to.wrapping_add(AHEAD));
     let mut sums = [_mm256_setzero_si256(); YMM / 32];

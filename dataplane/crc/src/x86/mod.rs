@@ -35,6 +35,15 @@ pub enum Wide {
     Zmm = 4,
 }
 
+/// What is known of the bytes behind a copy, so that lines can be asked for before it comes to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// So many are going to be copied next.
+    pub follows: usize,
+    /// Where they go may lie in no cache.
+    pub far: bool,
+}
+
 /// Not asked yet; 1 is for none, others for a [`Wide`].
 static FOUND: AtomicU8 = AtomicU8::new(0);
 
@@ -145,7 +154,7 @@ impl Wide {
     }
 
     /// The same, but the [`last`](Self::last) bytes, or all if there is no block, go to `kept`: the state, and how many bytes these are.
-    /// Lines are asked for ahead, if it is said what `follows`: how many bytes behind these are going to be copied next.
+    /// Lines may be asked for `ahead`.
     ///
     /// # Safety
     /// As for [`copy`](Self::copy); `kept` is writable for [`MOST`](Self::MOST) bytes.
@@ -157,11 +166,11 @@ impl Wide {
         kept: *mut u8,
         len: usize,
         crc: u32,
-        follows: Option<usize>,
+        ahead: Option<Ahead>,
     ) -> (u32, usize) {
         let (to, most) = if len < self.block() { (kept, len) } else { (to, self.last()) };
         // SAFETY: the caller's promises; less than a block has room at `kept`.
-        (unsafe { self.copy_to(from, to, kept, len, crc, follows) }, most)
+        (unsafe { self.copy_to(from, to, kept, len, crc, ahead) }, most)
     }
 
     /// Copies `len` bytes that come behind a [`Lead`], and returns the state after them.
@@ -218,14 +227,14 @@ impl Wide {
         last: *mut u8,
         len: usize,
         crc: u32,
-        follows: Option<usize>,
+        ahead: Option<Ahead>,
     ) -> u32 {
         // SAFETY: the caller's promises.
         unsafe {
             match self {
-                Wide::Xmm => xmm::<true>(from, to, last, len, crc, follows),
-                Wide::Ymm => ymm::<true>(from, to, last, len, crc, follows),
-                Wide::Zmm => zmm::<true>(from, to, last, len, crc, follows),
+                Wide::Xmm => xmm::<true>(from, to, last, len, crc, ahead),
+                Wide::Ymm => ymm::<true>(from, to, last, len, crc, ahead),
+                Wide::Zmm => zmm::<true>(from, to, last, len, crc, ahead),
             }
         }
     }
@@ -234,7 +243,7 @@ impl Wide {
 macro_rules! ways {
     ($($wide:expr, $name:ident, $led:ident, $left:ident, $features:literal, $block:path, $some:path, $blocks:path;)*) => {$(
         /// The state after `len` bytes at `from`. If `COPY` they go to `to`, but the last bytes of the last whole block, if there is
-        /// one, to `last`, and lines are asked for ahead of what is copied, as far as something `follows`.
+        /// one, to `last`, and lines may be asked for `ahead` of what is copied.
         ///
         /// # Safety
         /// As for [`Wide::sum`], and for [`Wide::copy`] if `COPY`.
@@ -245,10 +254,10 @@ macro_rules! ways {
             last: *mut u8,
             len: usize,
             crc: u32,
-            follows: Option<usize>,
+            ahead: Option<Ahead>,
         ) -> u32 {
             // SAFETY: the caller's promises.
-            let left = unsafe { $left::<COPY>(from, to, last, len, crc, follows) };
+            let left = unsafe { $left::<COPY>(from, to, last, len, crc, ahead) };
             !(register::remainder(left.bytes) ^ left.state)
         }
 
@@ -285,7 +294,7 @@ macro_rules! ways {
             last: *mut u8,
             len: usize,
             crc: u32,
-            follows: Option<usize>,
+            ahead: Option<Ahead>,
         ) -> Left {
             let (odd, whole) = (len % $block, len - len % $block);
             let left = match odd {
@@ -301,7 +310,7 @@ macro_rules! ways {
             let before = left.before();
             let (from, to) = (from.wrapping_add(odd), to.wrapping_add(odd));
             // SAFETY: the others, whole blocks.
-            Left { bytes: unsafe { $blocks(from, to, last, whole, before, follows) }, state: 0 }
+            Left { bytes: unsafe { $blocks(from, to, last, whole, before, ahead) }, state: 0 }
         }
     )*};
 }

@@ -1,5 +1,6 @@
 //! Whole blocks with AVX-512, whose registers the oldest compilers that we take have no types for: so all of it is in `asm!`.
 
+use super::Ahead;
 use crate::constants::over;
 use std::arch::asm;
 use std::arch::x86_64::__m128i;
@@ -36,34 +37,66 @@ pub unsafe fn zmm<const COPY: bool>(
     last: *mut u8,
     len: usize,
     before: __m128i,
-    follows: Option<usize>,
+    ahead: Option<Ahead>,
 ) -> __m128i {
+    // With so many bytes left or more, the lines that a block asks for lie within what follows.
+    let asks = ahead.map_or(usize::MAX, |ahead| (AHEAD + ZMM).saturating_sub(ahead.follows));
     // SAFETY: the caller's promises.
     unsafe {
-        match follows {
-            _ if !COPY => sums(from, to, last, len, before),
-            Some(follows) if follows >= AHEAD => copies_ahead(from, to, last, len, before),
-            _ => copies(from, to, last, len, before),
+        match ahead {
+            _ if !COPY => sums(from, to, last, len, before, asks),
+            Some(Ahead { far: true, .. }) => copies_far(from, to, last, len, before, asks),
+            _ => copies(from, to, last, len, before, asks),
         }
     }
 }
 
-/// What every block begins with: `{end}` is where its last register goes, and the lines `{ahead}` bytes behind are asked for. Operands that
-/// one has no use for are named all the same, as `asm!` wants it.
+/// Asks for the lines of a block `{ahead}` bytes behind this one.
+macro_rules! ask_zmm {
+    ($what:literal, $at:literal) => {
+        concat!(
+            $what,
+            " [{",
+            $at,
+            "} + {ahead}]\n",
+            $what,
+            " [{",
+            $at,
+            "} + {ahead} + 64]\n",
+            $what,
+            " [{",
+            $at,
+            "} + {ahead} + 128]\n",
+            $what,
+            " [{",
+            $at,
+            "} + {ahead} + 192]\n",
+        )
+    };
+}
+
+/// What every block begins with: if `{asks}` bytes are left, lines are asked for. Operands that one has no use for are named all the same,
+/// as `asm!` wants it.
 macro_rules! begin_zmm {
     (sum) => {
-        "/* {to} {end} {last} {ahead} */"
+        "/* {to} {last} {ahead} {asks} */"
     };
-    (copy) => {
-        "lea {end}, [{to} + 192]\ncmp {left}, 256\ncmove {end}, {last} /* {ahead} */"
-    };
-    (copy_ahead) => {
+    (near) => {
         concat!(
-            "prefetcht0 [{from} + {ahead}]\nprefetcht0 [{from} + {ahead} + 64]\n",
-            "prefetcht0 [{from} + {ahead} + 128]\nprefetcht0 [{from} + {ahead} + 192]\n",
-            "prefetchw [{to} + {ahead}]\nprefetchw [{to} + {ahead} + 64]\n",
-            "prefetchw [{to} + {ahead} + 128]\nprefetchw [{to} + {ahead} + 192]\n",
-            begin_zmm!(copy)
+            "cmp {left}, {asks}\njb 4f\n",
+            ask_zmm!("prefetcht0", "from"),
+            ask_zmm!("prefetchw", "to"),
+            "4:"
+        )
+    };
+    // To be written, but out of memory: that nobody else has the line shows when it comes. To have it in the second cache keeps none of the
+    // few places busy at which the first one waits for lines.
+    (far) => {
+        concat!(
+            "cmp {left}, {asks}\njb 4f\n",
+            ask_zmm!("prefetcht0", "from"),
+            ask_zmm!("prefetcht1", "to"),
+            "4:"
         )
     };
 }
@@ -74,25 +107,33 @@ macro_rules! store_zmm {
         ""
     };
     ($copy:ident, $register:literal, $place:literal) => {
-        concat!("vmovdqu64 [", $place, "], zmm", $register, "\n")
+        concat!("vmovdqu64 [", $place, "], zmm", $register)
     };
 }
 
-/// One register of the first block.
-macro_rules! first_zmm {
-    ($how:ident, $at:literal, $sum:literal, $place:literal) => {
-        concat!("vmovdqu64 zmm", $sum, ", [{from} + ", $at, "]\n", store_zmm!($how, $sum, $place))
+/// The last register goes to its place by sixteens: it is read again soon, and no load that lies in a sixteen has to wait until it is in
+/// the cache, behind all stores before it.
+macro_rules! last_zmm {
+    (sum) => {
+        ""
     };
-}
-
-/// One register of a later block, added to what is moved over the block.
-macro_rules! next_zmm {
-    ($how:ident, $at:literal, $sum:literal, $place:literal) => {
+    ($copy:ident) => {
         concat!(
-            "vmovdqu64 zmm8, [{from} + ",
+            "vmovdqu [{last}], xmm11\nvextracti32x4 [{last} + 16], zmm11, 1\n",
+            "vextracti32x4 [{last} + 32], zmm11, 2\nvextracti32x4 [{last} + 48], zmm11, 3"
+        )
+    };
+}
+
+/// One register of a later block, by way of another one, added to what is moved over the block.
+macro_rules! next_zmm {
+    ($at:literal, $sum:literal, $by:literal) => {
+        concat!(
+            "vmovdqu64 zmm",
+            $by,
+            ", [{from} + ",
             $at,
             "]\n",
-            store_zmm!($how, "8", $place),
             "vpclmulqdq zmm9, zmm",
             $sum,
             ", zmm10, 0x00\n",
@@ -103,7 +144,9 @@ macro_rules! next_zmm {
             ", zmm10, 0x11\n",
             "vpternlogq zmm",
             $sum,
-            ", zmm9, zmm8, 0x96",
+            ", zmm9, zmm",
+            $by,
+            ", 0x96",
         )
     };
 }
@@ -120,6 +163,7 @@ macro_rules! fold_zmm {
             last: *mut u8,
             len: usize,
             before: __m128i,
+            asks: usize,
         ) -> __m128i {
             let all;
             // SAFETY: reads `len` bytes upwards, a block at a time, and writes as many if it copies, the last register to `last`. These
@@ -131,23 +175,33 @@ macro_rules! fold_zmm {
                     // Clears what is above.
                     "vmovdqa xmm8, xmm8",
                     begin_zmm!($how),
-                    first_zmm!($how, "0", "0", "{to}"),
-                    first_zmm!($how, "64", "1", "{to} + 64"),
-                    first_zmm!($how, "128", "2", "{to} + 128"),
-                    first_zmm!($how, "192", "3", "{end}"),
+                    "vmovdqu64 zmm0, [{from}]",
+                    store_zmm!($how, "0", "{to}"),
+                    "vmovdqu64 zmm1, [{from} + 64]",
+                    store_zmm!($how, "1", "{to} + 64"),
+                    "vmovdqu64 zmm2, [{from} + 128]",
+                    store_zmm!($how, "2", "{to} + 128"),
+                    "vmovdqu64 zmm3, [{from} + 192]",
+                    "vmovdqa64 zmm11, zmm3",
                     "vpxorq zmm0, zmm0, zmm8",
                     "jmp 3f",
                     "2:",
+                    // It was not the last one.
+                    store_zmm!($how, "11", "{to} - 64"),
                     begin_zmm!($how),
-                    next_zmm!($how, "0", "0", "{to}"),
-                    next_zmm!($how, "64", "1", "{to} + 64"),
-                    next_zmm!($how, "128", "2", "{to} + 128"),
-                    next_zmm!($how, "192", "3", "{end}"),
+                    next_zmm!("0", "0", "8"),
+                    store_zmm!($how, "8", "{to}"),
+                    next_zmm!("64", "1", "12"),
+                    store_zmm!($how, "12", "{to} + 64"),
+                    next_zmm!("128", "2", "13"),
+                    store_zmm!($how, "13", "{to} + 128"),
+                    next_zmm!("192", "3", "11"),
                     "3:",
                     "add {from}, 256",
                     "add {to}, 256",
                     "sub {left}, 256",
                     "jnz 2b",
+                    last_zmm!($how),
                     // Four registers become one,
                     "vbroadcasti32x4 zmm4, [{over} + 80]",
                     "vbroadcasti32x4 zmm5, [{over} + 96]",
@@ -175,9 +229,9 @@ macro_rules! fold_zmm {
                     "vzeroupper",
                     from = inout(reg) from => _,
                     to = inout(reg) to => _,
-                    end = out(reg) _,
                     last = in(reg) last,
                     ahead = const AHEAD,
+                    asks = in(reg) asks,
                     left = inout(reg) len => _,
                     over = in(reg) &raw const OVER_ZMM,
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") all, out("xmm4") _, out("xmm5") _,
@@ -192,5 +246,5 @@ macro_rules! fold_zmm {
 }
 
 fold_zmm!(sums, sum);
-fold_zmm!(copies, copy);
-fold_zmm!(copies_ahead, copy_ahead);
+fold_zmm!(copies, near);
+fold_zmm!(copies_far, far);

@@ -3,10 +3,11 @@
 //! Where the processor multiplies without carry this is all of [`crc::Wide`]: one pass. Elsewhere, and under Miri, `pieces.rs` copies pieces
 //! that stay in the first cache and sums them there.
 
+mod kept;
 mod pieces;
 
-use crate::copy;
-use std::mem::MaybeUninit;
+pub(crate) use kept::copy_if;
+
 use std::ptr::NonNull;
 
 use crc::Lead;
@@ -91,90 +92,6 @@ pub(crate) unsafe fn copy_led_pair(
 pub unsafe fn copy_lent(from: NonNull<u8>, to: &mut [u8], crc: u32) -> u32 {
     // SAFETY: lent bytes are readable until then, and registered memory is never what a slice lies over.
     unsafe { copy(from.as_ptr(), to.as_mut_ptr(), to.len(), crc) }
-}
-
-/// The last bytes of a copy, which are placed when their sum was found right.
-///
-/// A register's worth lies in one cache line, to be read again at once (see [`copy::registers_in`]).
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct Kept {
-    /// The first `len` are there.
-    bytes: MaybeUninit<[u8; Self::MOST]>,
-    len: usize,
-}
-
-/// A region of so many bytes lies in no cache as a whole: what is written there next may have to come from memory.
-const COLD_FROM: usize = 8 << 20;
-
-/// What follows, if lines are to be asked for ahead: without that, a copy to memory that no cache holds waits for each of its lines.
-/// A Xeon with AVX-512 gains by it wherever a region of `region` bytes lies; Zen 3, without, loses by it what is in its caches.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-fn asked(wide: Wide, follows: usize, region: usize) -> Option<usize> {
-    (wide == Wide::Zmm || region >= COLD_FROM).then_some(follows)
-}
-
-impl Kept {
-    /// What any way of [`crc::Wide`] keeps. More than a word at the end, which is written at once ([`copy::copy_in`]).
-    const MOST: usize = 256;
-
-    /// Room for them. Where it is it has to stay: to be moved costs more than most of them are worth.
-    #[inline(always)]
-    pub fn none() -> Kept {
-        Kept { bytes: MaybeUninit::uninit(), len: 0 }
-    }
-
-    /// Copies `len` bytes, all but the last few, which are kept; the state after all of them, given that before. `follows` bytes behind
-    /// them are going to be written soon, all of a region of `region` bytes.
-    ///
-    /// # Safety
-    /// As for [`copy`](self::copy).
-    #[inline]
-    pub unsafe fn copy(
-        &mut self,
-        from: *const u8,
-        to: *mut u8,
-        len: usize,
-        crc: u32,
-        follows: usize,
-        region: usize,
-    ) -> u32 {
-        let room = self.bytes.as_mut_ptr().cast();
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let Some(wide) = Wide::found() {
-            const { assert!(Self::MOST >= Wide::MOST) };
-            // SAFETY: the caller's promise, and room for a block; the processor was asked.
-            let (state, most) =
-                unsafe { wide.copy_but_last(from, to, room, len, crc, asked(wide, follows, region)) };
-            self.len = most;
-            return state;
-        }
-        self.len = len.min(Self::MOST);
-        let first = len - self.len;
-        // SAFETY: the caller's promise: the first of `len` bytes.
-        let state = unsafe { pieces::copy(from, to, first, crc) };
-        // SAFETY: the rest of them, for which there is room.
-        unsafe { pieces::copy(from.wrapping_add(first), room, self.len, state) }
-    }
-
-    /// Puts them in their place, the tail last: see [`copy::copy_in`].
-    ///
-    /// # Safety
-    /// `to` and `len` are those that they were taken from, writable still.
-    #[inline]
-    pub unsafe fn place(&self, to: *mut u8, len: usize) {
-        debug_assert!(self.len <= len);
-        let from = self.bytes.as_ptr().cast();
-        // SAFETY: the last `self.len` of `len` bytes; what was kept is our own.
-        unsafe {
-            let to = to.add(len - self.len);
-            match self.len {
-                16 | 32 | 64 => copy::registers_in(from, to, self.len),
-                kept => copy::copy_in(from, to, kept),
-            }
-        }
-    }
 }
 
 #[cfg(test)]

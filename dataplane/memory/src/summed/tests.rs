@@ -55,26 +55,37 @@ fn one(source: &[u8], len: usize, from: usize, to: usize, crc: u32) {
         assert_eq!(way.copy(source, &mut room[to..to + len], crc), expected, "{}", what(way));
         check(&room, source, to, &what(way));
     }
-    for follows in [0, 1 << 20] {
-        kept(source, to, crc, follows);
+    for (follows, region) in [(0, len), (1 << 20, 1 << 20), (1 << 20, 1 << 30)] {
+        kept(source, to, crc, follows, region);
     }
 }
 
-/// The same, but for what is kept.
-fn kept(source: &[u8], to: usize, crc: u32, follows: usize) {
+/// The same, but for what waits for the sum.
+fn kept(source: &[u8], to: usize, crc: u32, follows: usize, region: usize) {
     let len = source.len();
-    let what = format!("{len} bytes to {to}, {follows} follow");
-    let mut room = vec![0xA5; to + len + 70];
-    let target = room[to..to + len].as_mut_ptr();
-    let mut kept = Kept::none();
-    // SAFETY: as many bytes as the slices have, and nobody else writes them.
-    let state = unsafe { kept.copy(source.as_ptr(), target, len, crc, follows, 1 << 30) };
-    assert_eq!(state, expect(source, crc), "{what}");
-    assert!(kept.len >= len.min(WORD), "{what}: {} bytes are kept", kept.len);
-    assert!(room[to + len - kept.len..].iter().all(|&byte| byte == 0xA5), "{what}: kept");
-    // SAFETY: the same place and length.
-    unsafe { kept.place(room[to..to + len].as_mut_ptr(), len) };
-    check(&room, source, to, &what);
+    for right in [false, true] {
+        let what = format!("{len} bytes to {to}, {follows} follow of {region}, right: {right}");
+        let mut room = vec![0xA5; to + len + 70];
+        let target = room[to..to + len].as_mut_ptr();
+        let mut tail = None;
+        // SAFETY: as many bytes as the slices have, and nobody else writes them.
+        let placed = unsafe {
+            copy_if(source.as_ptr(), target, len, crc, (follows, region), |state| {
+                assert_eq!(state, expect(source, crc), "{what}");
+                let word = len.min(WORD);
+                // SAFETY: the last of so many.
+                tail = Some(std::slice::from_raw_parts(target.add(len - word), word).to_vec());
+                right
+            })
+        };
+        assert_eq!(placed, right, "{what}");
+        assert_eq!(tail, Some(vec![0xA5; len.min(WORD)]), "{what}: kept");
+        if right {
+            check(&room, source, to, &what);
+        } else {
+            assert!(room[to + len - len.min(WORD)..].iter().all(|&byte| byte == 0xA5), "{what}: not placed");
+        }
+    }
 }
 
 #[track_caller]
