@@ -158,16 +158,20 @@ impl MemoryRegion {
 
     #[inline(always)]
     fn grant(&self) -> Option<Grant> {
-        self.version.read(|| {
-            let access = self.access.load(Ordering::Relaxed);
-            Grant {
-                key: self.key.load(Ordering::Relaxed),
-                valid: access & VALID != 0,
-                access: Access::from_bits_truncate(access & !VALID),
-                addr: self.addr.load(Ordering::Relaxed),
-                len: self.len.load(Ordering::Relaxed),
-            }
-        })
+        self.version.read(|| self.look())
+    }
+
+    /// What it grants, if its version stands from before to after this.
+    #[inline(always)]
+    fn look(&self) -> Grant {
+        let access = self.access.load(Ordering::Relaxed);
+        Grant {
+            key: self.key.load(Ordering::Relaxed),
+            valid: access & VALID != 0,
+            access: Access::from_bits_truncate(access & !VALID),
+            addr: self.addr.load(Ordering::Relaxed),
+            len: self.len.load(Ordering::Relaxed),
+        }
     }
 
     /// Memory windows that are bound to it.
@@ -294,6 +298,14 @@ impl MemoryRegion {
     #[inline(always)]
     fn granted(&self, key: u32, pd: PdId, need: Access) -> Result<Grant, KeyFault> {
         let grant = self.grant().ok_or(KeyFault::Unknown)?;
+        self.allows(&grant, key, pd, need)?;
+        Ok(grant)
+    }
+
+    /// Whether what it grants is this.
+    // Apart from where the grant comes from: given on in a result it would be copied in pieces across those that were just written.
+    #[inline(always)]
+    fn allows(&self, grant: &Grant, key: u32, pd: PdId, need: Access) -> Result<(), KeyFault> {
         if !grant.valid || grant.key != key {
             return Err(KeyFault::Unknown);
         }
@@ -303,7 +315,7 @@ impl MemoryRegion {
         if !grant.access.contains(need) {
             return Err(KeyFault::Access);
         }
-        Ok(grant)
+        Ok(())
     }
 }
 
@@ -451,11 +463,14 @@ impl MrTable {
     }
 
     /// A local key whose data may be sent, to be asked for many ranges: what it grants is found out once. Whoever posts to have data sent
-    /// may expect that a key is looked at which was invalidated before; so it is for what was posted by now.
+    /// may expect that a key is looked at which was invalidated before; so it is for what was posted by now. `None` while it changes, too.
     #[inline(always)]
-    pub(crate) fn open(&self, lkey: LKey, pd: PdId) -> Result<OpenKey, KeyFault> {
-        let region = self.find(lkey.value()).ok_or(KeyFault::Unknown)?;
-        Ok(OpenKey { lkey, region: region.region, grant: region.granted(lkey.value(), pd, Access::empty())? })
+    pub(crate) fn open(&self, lkey: LKey, pd: PdId) -> Option<OpenKey> {
+        let region = self.find(lkey.value())?;
+        let version = region.version.now()?;
+        let grant = region.look();
+        let allowed = region.allows(&grant, lkey.value(), pd, Access::empty()).is_ok();
+        (allowed && region.version.is(version)).then_some(OpenKey { lkey, region: region.region, grant })
     }
 
     /// A peer's access. `need` is the remote right that its operation takes.

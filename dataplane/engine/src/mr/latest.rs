@@ -45,7 +45,8 @@ impl<'a> LatestKey<'a> {
     fn find(&self, key: u32) -> Option<Granted<'a>> {
         let region = self.keys.find(key)?;
         let version = region.version.now()?;
-        let grant = region.granted(key, self.pd, self.need).ok()?;
+        let grant = region.look();
+        region.allows(&grant, key, self.pd, self.need).ok()?;
         region.version.is(version).then_some(Granted { key, region, version, grant })
     }
 }

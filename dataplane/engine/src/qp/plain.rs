@@ -114,8 +114,8 @@ fn follow<M: Memory>(
     let Some(path) = path else { return sent_alone };
     let key = match req.flight.get(seq).plain_sge().map(|sge| ctx.keys.open(sge.lkey, *pd)) {
         None => None,
-        Some(Ok(key)) => Some(key),
-        Some(Err(_)) => return sent_alone,
+        Some(Some(key)) => Some(key),
+        Some(None) => return sent_alone,
     };
     let run = TxRun { template: &path.template, bth, reth, len };
     let mut alike = Alike {

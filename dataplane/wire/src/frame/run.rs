@@ -59,22 +59,23 @@ impl Run {
     /// a UDP checksum, or is not RoCEv2 over IPv4.
     #[inline(always)]
     pub fn of(frame: &Frame, bytes: &[u8]) -> Option<Run> {
-        let is_there = frame.end() <= bytes.len();
-        Run::begin(frame, lower(bytes)?, bytes.len(), frame.end()).filter(|_| is_there)
+        let runs = may_run(frame) && frame.end() <= bytes.len();
+        Some(Run::begin(lower(bytes).filter(|_| runs)?, bytes.len(), frame.end(), 0))
     }
 
     /// The same by headers: nothing but those is in `headers`, which a frame of `frame_len` bytes was parsed from.
     #[inline(always)]
     pub fn of_headers(frame: &Frame, headers: &[u8], frame_len: usize) -> Option<Run> {
         let end = frame.payload_offset();
-        Run::begin(frame, lower(headers)?, frame_len, end).filter(|_| headers.len() == end)
+        let runs = may_run(frame) && headers.len() == end;
+        Some(Run::begin(lower(headers).filter(|_| runs)?, frame_len, end, 0))
     }
 
     /// The run of the middles that may follow the first packet of a message, of which nothing but headers is in `headers`; and what the
     /// parser would have said of a middle in its place. They lack its extension headers, and have another opcode.
     pub fn of_middles(first: &Frame, headers: &[u8], frame_len: usize) -> Option<(Frame, Run)> {
         let OpcodeInfo { service, operation, position, .. } = *first.info;
-        let runs = position == Position::First && first.network == Network::V4 && first.bth_offset() == BTH;
+        let runs = position == Position::First && may_run(first) && first.bth_offset() == BTH;
         let opcode = Opcode::of(service, operation, Position::Middle).filter(|_| runs)?;
         let info = opcode.info()?;
         let less = first.info.header_len() - info.header_len();
@@ -90,33 +91,21 @@ impl Run {
             payload_offset: first.payload_offset - less as u8,
             ..*first
         };
-        let mut run = Run::begin(
-            &frame,
-            ([a, b, ip, c, udp, bth], last),
-            frame_len.checked_sub(less)?,
-            frame.payload_offset(),
-        )?;
         // Identification and checksum are those of a longer one.
-        run.ip_sum += 0xFFFF - (half(less as u64) << 8);
-        Some((frame, run))
+        let more = 0xFFFF - (half(less as u64) << 8);
+        let (frame_len, end) = (frame_len.checked_sub(less)?, frame.payload_offset());
+        Some((frame, Run::begin(([a, b, ip, c, udp, bth], last), frame_len, end, more)))
     }
 
+    /// The run of a frame that [may begin one](may_run). It is `more` that the sum of its IPv4 header lacks.
+    // It comes to be where it stays: what is written in words and then copied in pairs of them has to reach the cache in between.
     #[inline(always)]
-    fn begin(frame: &Frame, (words, last): (Words, u64), frame_len: usize, end: usize) -> Option<Run> {
-        let runs = frame.network == Network::V4 && frame.l3_offset() == L3 && frame.udp_checksum == 0;
+    fn begin((words, last): (Words, u64), frame_len: usize, end: usize, more: u32) -> Run {
         let mut shared = SHARED;
         shared.iter_mut().zip(words).for_each(|(shared, word)| *shared &= word);
         // With identification and checksum it is right, so it is what is missing to zero without them.
-        let ip_sum = 2 * 0xFFFF - half(words[2] >> 16) - half(words[3]);
-        runs.then_some(Run {
-            shared,
-            next: after(last),
-            ip_sum,
-            icrc: None,
-            latest: ([0; 6], Icrc::start()),
-            frame_len,
-            end,
-        })
+        let ip_sum = more + 2 * 0xFFFF - half(words[2] >> 16) - half(words[3]);
+        Run { shared, next: after(last), ip_sum, icrc: None, latest: ([0; 6], Icrc::start()), frame_len, end }
     }
 
     /// Whether a frame, of which these are all bytes, comes next and is right: it would be parsed to what [`Frame::following`] says, and
@@ -221,6 +210,12 @@ impl Frame {
         let last = bytes.get(self.bth_offset() + Bth::LEN - 4..).and_then(|rest| rest.first_chunk());
         Frame { bth: last.map_or(self.bth, |last| self.bth.with_last(u32::from_be_bytes(*last))), ..*self }
     }
+}
+
+/// Whether frames may follow one like this in a run: see [`Run::of`].
+#[inline(always)]
+fn may_run(frame: &Frame) -> bool {
+    frame.network == Network::V4 && frame.l3_offset() == L3 && frame.udp_checksum == 0
 }
 
 /// The words of a frame's beginning, and the last eight bytes of its BTH as a number.

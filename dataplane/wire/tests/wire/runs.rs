@@ -92,6 +92,14 @@ fn the_next_frames_follow_and_no_others() {
 }
 
 #[test]
+fn a_frame_of_which_something_is_missing_begins_no_run() {
+    for (name, bytes) in firsts() {
+        let frame = parsed(&bytes);
+        assert_eq!(Run::of(&frame, &bytes[..frame.end() - 1]), None, "{name}");
+    }
+}
+
+#[test]
 fn the_psn_after_the_last_is_the_first() {
     for (name, mut first) in firsts() {
         for ack in [0, 0x80, 0x7F, 0xFF] {
