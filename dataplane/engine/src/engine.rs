@@ -300,7 +300,7 @@ impl<M: Memory> Engine<M> {
         {
             qp.fetch();
             if info.takes_receive_wqe() {
-                qp.fetch_receives();
+                qp.fetch_receive_queue();
             }
         }
         Some(QpPlace(slot))
@@ -320,15 +320,15 @@ impl<M: Memory> Engine<M> {
         self.qps.len() > MANY_QPS
     }
 
-    /// Asks for what a packet needs of a QP that was asked for before ([`place_of`](Self::place_of)): the receive that it takes, or what it
-    /// completes.
+    /// Asks for what so many packets alike need of a QP that was asked for before ([`place_of`](Self::place_of)): the receives that they take,
+    /// or what they complete.
     #[inline]
-    pub fn fetch_for(&self, place: QpPlace, info: &OpcodeInfo) {
+    pub fn fetch_for(&self, place: QpPlace, info: &OpcodeInfo, packets: usize) {
         if let Some(Some(qp)) = self.qps.get(place.0 as usize) {
             if info.is_response() {
                 qp.req.flight.fetch_oldest();
             } else if info.takes_receive_wqe() {
-                qp.fetch_receive();
+                qp.fetch_receives(packets);
             }
         }
     }

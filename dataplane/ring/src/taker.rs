@@ -186,10 +186,10 @@ impl<T> Taker<T> {
         }
     }
 
-    /// Asks for what taking the next item and releasing it needs.
+    /// Asks for what taking the next `count` items and releasing them needs.
     #[inline]
-    pub fn fetch_take(&self) {
-        self.fetch_next(1);
+    pub fn fetch_take(&self, count: u32) {
+        self.fetch_next(count);
         fetch(&self.ring.taker);
         if !self.has_seen() {
             self.fetch_posted();

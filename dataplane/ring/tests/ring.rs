@@ -284,7 +284,7 @@ fn asking_ahead_changes_nothing() {
         post(&ring, round);
         taker.fetch_posted();
         taker.fetch_next(9);
-        taker.fetch_take();
+        taker.fetch_take(2);
         assert_eq!(taker.take().copied(), Some(round));
         taker.fetch_held(taker.released(), 9);
         assert_eq!((ring.waiting(), ring.outstanding(), *taker.get(round as u32)), (0, 1, round));

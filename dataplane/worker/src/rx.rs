@@ -116,12 +116,10 @@ impl Lane {
         let burst = received.burst.as_slice();
         burst.iter().for_each(Mbuf::prefetch);
         burst.iter().take(UNREAD).for_each(Mbuf::prefetch_unread);
-        let ahead = burst.first().map_or(AHEAD, ahead_of);
-        burst.iter().take(ahead).for_each(Mbuf::prefetch_data);
         let mut leaving = false;
-        let mut begin = 0;
+        let (mut begin, mut asked) = (0, 0);
         while begin < received.burst.len() {
-            let lent = self.parse_group(received, origin, ahead);
+            let lent = self.parse_group(received, origin, &mut asked);
             self.find_qps(received, begin);
             leaving |= self.execute_group(now, received, begin);
             if let Some(run) = lent {
@@ -139,22 +137,16 @@ impl Lane {
     }
 
     /// First pass: parse, iCRC and addresses, for the next frames that have no fate. A lent frame that is followed by others in a run, which
-    /// is given back, is the last of its group: they are parsed when it was executed, and each is executed at once.
-    fn parse_group(&mut self, received: &mut Received, origin: Origin, ahead: usize) -> Option<LentRun> {
+    /// is given back, is the last of its group: they are parsed when it was executed, and each is executed at once. The lines of the first
+    /// `asked` frames were asked for.
+    fn parse_group(&mut self, received: &mut Received, origin: Origin, asked: &mut usize) -> Option<LentRun> {
         let Received { burst, fates, frames } = received;
         let burst = burst.as_mut_slice();
         let (mut bytes, mut run) = (0, None::<Run>);
         while fates.len() < burst.len() && bytes < GROUP_BYTES {
             let index = fates.len();
-            if let Some(later) = burst.get(index + ahead) {
-                later.prefetch_data();
-            }
+            *asked = ask_ahead(burst, index, *asked);
             let followers = run.as_mut().map_or(0, |run| followers(&burst[index..], run));
-            if followers == 2
-                && let Some(later) = burst.get(index + ahead + 1)
-            {
-                later.prefetch_data();
-            }
             let len = burst[index].pkt_len() * followers.max(1);
             bytes += len;
             if origin == Origin::Wire {
@@ -197,12 +189,13 @@ impl Lane {
             self.leave_one_by_one(received, begin);
         }
         let Received { fates, frames, .. } = received;
-        if self.engine.has_many_qps() {
-            for (fate, frame) in fates.iter().zip(frames.iter()).skip(begin) {
-                if let (Fate::Local(place) | Fate::Lent(place, _), Some(frame)) = (*fate, frame) {
-                    self.engine.fetch_for(place, frame.info);
-                }
+        let mut next = if self.engine.has_many_qps() { begin } else { fates.len() };
+        while let (Some(fate), Some(frame)) = (fates.get(next), frames.get(next)) {
+            let packets = 1 + behind(&fates[next + 1..]);
+            if let (Fate::Local(place) | Fate::Lent(place, _), Some(frame)) = (*fate, frame) {
+                self.engine.fetch_for(place, frame.info, packets);
             }
+            next += packets;
         }
     }
 
@@ -325,7 +318,7 @@ impl Lane {
             match (fate, frame) {
                 (Fate::Local(place), Some(frame)) => {
                     self.execute_at(now, mbuf, frame, *place);
-                    let followers = fates[next..].iter().take_while(|fate| **fate == Fate::Follows).count();
+                    let followers = behind(&fates[next..]);
                     if followers > 0 {
                         let behind = &burst[next..next + followers];
                         self.engine.deliver_followers(now, *place, frame, behind, Mbuf::data);
@@ -389,10 +382,20 @@ impl Lane {
     }
 }
 
-/// How many frames ahead of one the lines are asked for in a burst that begins with this one.
+/// Asks for the lines of the frames behind one, as far ahead as its length has it. Those of the first so many are asked for then, as they
+/// were of `asked` before.
 #[inline(always)]
-fn ahead_of(mbuf: &Mbuf) -> usize {
-    if mbuf.pkt_len() <= SHORT { SHORT_AHEAD } else { AHEAD }
+fn ask_ahead(burst: &[Mbuf], index: usize, asked: usize) -> usize {
+    let ahead = if burst[index].pkt_len() <= SHORT { SHORT_AHEAD } else { AHEAD };
+    let end = burst.len().min(index + 1 + ahead);
+    burst.get(asked..end).unwrap_or_default().iter().for_each(Mbuf::prefetch_data);
+    end.max(asked)
+}
+
+/// How many of these frames follow the one before them in a run.
+#[inline(always)]
+fn behind(fates: &[Fate]) -> usize {
+    fates.iter().take_while(|fate| **fate == Fate::Follows).count()
 }
 
 /// The run that a frame may begin: one for a QP here, of a kind that is executed in runs.

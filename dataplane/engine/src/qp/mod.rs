@@ -251,15 +251,16 @@ impl Qp {
 
     /// Asks for where its receives come from, and where they complete.
     #[inline]
-    pub(crate) fn fetch_receives(&self) {
+    pub(crate) fn fetch_receive_queue(&self) {
         ring::fetch_from(&self.recv_cq, offset_of!(Qp, attr) - offset_of!(Qp, recv_cq));
     }
 
-    /// Asks for its next receive, if it is one of its own. The step before was [`fetch_receives`](Self::fetch_receives).
+    /// Asks for the receives that so many packets take, if they are its own: of a run no more than are needed before it asks itself. The step
+    /// before was [`fetch_receive_queue`](Self::fetch_receive_queue).
     #[inline]
-    pub(crate) fn fetch_receive(&self) {
+    pub(crate) fn fetch_receives(&self, packets: usize) {
         if let Some(own) = &self.rq {
-            own.fetch_take();
+            own.fetch_take(responder::FIRST_RECEIVES.min(packets as u32));
         }
     }
 

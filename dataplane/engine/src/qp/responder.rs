@@ -26,8 +26,8 @@ mod xrc;
 
 pub(super) use middles::execute as execute_middles;
 pub(super) use refuse::refuse;
-pub(crate) use run::execute as execute_run;
 pub use run::runs;
+pub(crate) use run::{FIRST_RECEIVES, execute as execute_run};
 
 use super::respond::Outbox;
 use super::slots::Slots;

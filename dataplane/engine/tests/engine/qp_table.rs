@@ -186,7 +186,7 @@ fn what_packets_to_hundreds_of_qps_have_asked_for_changes_nothing() {
         .map(|operation| Opcode::of(Service::Rc, operation, Position::Only).and_then(Opcode::info).unwrap());
     for qpn in (1..=QPS).map(Qpn::new) {
         let places = infos.map(|info| engine.place_of(qpn, info).unwrap());
-        infos.iter().zip(places).for_each(|(info, place)| engine.fetch_for(place, info));
+        infos.iter().zip(places).for_each(|(info, place)| engine.fetch_for(place, info, 1));
         let bytes = packet(qpn);
         let frame = Frame::parse(&bytes, bytes.len()).unwrap();
         let packet = RxPacket { frame: &frame, head: &bytes, payload: Payload::contiguous(&[]) };
@@ -195,7 +195,7 @@ fn what_packets_to_hundreds_of_qps_have_asked_for_changes_nothing() {
         assert_eq!((places[0], counted), (places[1], Some(1)));
     }
     assert_eq!(engine.place_of(Qpn::new(QPS + 1), infos[0]), None);
-    engine.fetch_for(QpPlace::NOWHERE, infos[0]);
+    engine.fetch_for(QpPlace::NOWHERE, infos[0], 2);
 }
 
 #[test]

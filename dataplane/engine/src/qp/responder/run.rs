@@ -114,6 +114,8 @@ fn writes<'a, M: Memory>(
 
 /// So many receives ahead of the one that is filled, one is asked for.
 const LATER: u32 = 4;
+/// Those of a run's first packets that none asks for.
+pub(crate) const FIRST_RECEIVES: u32 = LATER + 1;
 
 /// SENDs, each into the oldest receive, as far as there is room for their completions.
 #[inline(always)]
