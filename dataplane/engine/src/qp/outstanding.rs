@@ -118,8 +118,14 @@ impl Requester {
     }
 
     /// When the ACK or RNR timer fires.
+    // In registers: a list of both would be written in words and read in pairs of them, which waits until the words are in the cache.
+    #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
-        [self.deadline, self.rnr.map(|wait| wait.until)].into_iter().flatten().min()
+        match (self.deadline, &self.rnr) {
+            (Some(ack), Some(wait)) => Some(ack.min(wait.until)),
+            (ack, None) => ack,
+            (None, Some(wait)) => Some(wait.until),
+        }
     }
 
     /// The oldest packet without an answer was refused, and waits.
