@@ -47,7 +47,7 @@ pub(crate) unsafe fn copy_in(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// The same of a multiple of 16 bytes that were stored just now by registers, from an aligned place on. A load that lies across two
-/// sixteens of a wide store waits until that is in the cache, behind every store before it: so none does.
+/// stores, or two sixteens of a wide one, waits until they are in the cache, behind every store before them: so none does.
 ///
 /// # Safety
 /// As for [`copy_in`]; there are 16 bytes at least.

@@ -382,13 +382,14 @@ impl Lane {
     }
 }
 
-/// Asks for the lines of the frames behind one, as far ahead as its length has it. Those of the first so many are asked for then, as they
-/// were of `asked` before.
+/// Asks for the lines of a frame and those behind it, as far ahead as its length has it; those of the first `asked` were asked for. Gives
+/// how many were then.
 #[inline(always)]
 fn ask_ahead(burst: &[Mbuf], index: usize, asked: usize) -> usize {
     let ahead = if burst[index].pkt_len() <= SHORT { SHORT_AHEAD } else { AHEAD };
     let end = burst.len().min(index + 1 + ahead);
-    burst.get(asked..end).unwrap_or_default().iter().for_each(Mbuf::prefetch_data);
+    // Some may have been executed without a look from here.
+    burst.get(asked.max(index)..end).unwrap_or_default().iter().for_each(Mbuf::prefetch_data);
     end.max(asked)
 }
 

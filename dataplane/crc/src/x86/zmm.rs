@@ -89,8 +89,8 @@ macro_rules! begin_zmm {
             "4:"
         )
     };
-    // To be written, but out of memory: that nobody else has the line shows when it comes. To have it in the second cache keeps none of the
-    // few places busy at which the first one waits for lines.
+    // To be written, but out of memory, where nobody else has the line: it comes as this core's alone. To ask for it by way of the second
+    // cache is faster, probably since the first one has few places at which it waits for lines.
     (far) => {
         concat!(
             "cmp {left}, {asks}\njb 4f\n",
