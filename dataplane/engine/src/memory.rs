@@ -133,7 +133,7 @@ pub trait Memory {
     /// ([`Payload::held`](crate::Payload::held)), the tail last. Whoever places the last of them learns whether all are what
     /// their sender summed; if not, the tail is not written. A memory for which nobody holds anything has none.
     ///
-    /// `follows` is how many bytes behind `dst` the same message is going to fill: they can be asked for before their packets are here.
+    /// `follows` is how many bytes behind `dst` the same message is going to fill, or may: they can be asked for before their packets are here.
     fn write_held(&self, _dst: Span, _follows: u32) -> Result<(), PlaceError> {
         Err(RegionGone.into())
     }
