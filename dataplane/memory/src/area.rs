@@ -95,8 +95,8 @@ impl<'a> Area<'a> {
         Ok(unsafe { summed::copy(from, at, len, crc) })
     }
 
-    /// The same, with the tail last, and not at all unless `is_right` says so of the state after all bytes. `follows` bytes behind them
-    /// are going to be written soon: they are asked for where they may lie in no cache.
+    /// The same, with the tail last, and the tail not at all unless `is_right` says so of the state after all bytes. `follows` bytes behind
+    /// them are going to be written soon, or may be: see [`summed::copy_if`].
     ///
     /// # Safety
     /// As for [`write_summed`](Self::write_summed).

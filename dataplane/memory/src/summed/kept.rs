@@ -19,8 +19,8 @@ const FAR_FROM: usize = 8 << 20;
 #[repr(align(64))]
 struct Kept(MaybeUninit<[u8; MOST]>);
 
-/// Copies `len` bytes, the last few not before `is_right` says so of the state after all of them, given that before; or not at all.
-/// `follows` bytes behind them are going to be written soon, all of a region of `region` bytes.
+/// Copies `len` bytes, but the last few only if `is_right` says so of the state after all of them, given that before; gives what it says.
+/// `follows` bytes behind them are going to be written soon, or may be, all of a region of `region` bytes.
 ///
 /// # Safety
 /// As for [`copy`](super::copy).
